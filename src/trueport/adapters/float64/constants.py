@@ -1,0 +1,75 @@
+"""What a source holds: numbers that a candidate may hold bit for bit, and the types in which it rounds.
+
+Which numbers of a candidate are the source's own, and which were computed by the converter?
+
+A converter may fold a batch normalization into a convolution, or write 1/sqrt(2) as float32: such numbers are good to a
+last place or two of their type, and nothing else of the candidate may differ. Numbers are matched one by one, not
+tensor by tensor, so that transposed, split, joined and reordered weights are still recognized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueport.oracle.units import float_type
+
+Array = NDArray[Any]
+
+SIMPLE_BITS = 10
+"""Numbers with no more significant bits than this are taken for written, not computed: 0.5, 3, -6, 1024."""
+
+
+class KnownNumbers:
+    """The numbers that the source holds: parameters, buffers and literals.
+
+    Args:
+        arrays: parameters and buffers in their own types.
+        literals: Python numbers that appear in the program, as float64.
+        types: names of the floating-point types that values of the source have. A cast to another, narrower one is no
+            rounding of the source's and is carried out for real even in float64.
+    """
+
+    def __init__(
+        self, arrays: Iterable[Array], literals: Iterable[float] = (), types: Iterable[str] = ("float32",)
+    ) -> None:
+        self.types = frozenset(types)
+        self._arrays = list(arrays)
+        self._literals = np.asarray(sorted(set(literals)), dtype=np.float64)
+
+    def is_foreign(self, dtype: str) -> bool:
+        """Whether a cast to this type loses what no value of the source loses."""
+        kind = float_type(dtype)
+        return kind is not None and dtype not in self.types and kind.unit_roundoff > 2.0**-53
+
+    @cached_property
+    def _sorted(self) -> Array:
+        parts = [np.asarray(a, dtype=np.float64).ravel() for a in self._arrays if a.dtype.kind == "f"]
+        return np.unique(np.concatenate([*parts, self._literals])) if parts else self._literals
+
+    def computed(self, values: Array) -> Array:
+        """Returns True where a number is neither the source's own (up to sign) nor a simple one.
+
+        Args:
+            values: any shape, floating point.
+        """
+        wide = np.asarray(values, dtype=np.float64)
+        mantissa, _ = np.frexp(wide)
+        scaled = mantissa * 2.0**SIMPLE_BITS
+        unknown = np.isfinite(wide) & (scaled != np.rint(scaled))
+        if not unknown.any():
+            return np.asarray(unknown)
+        for candidate in (wide, -wide):
+            found = self._member(candidate)
+            unknown &= ~found
+        return np.asarray(unknown)
+
+    def _member(self, wide: Array) -> Array:
+        if self._sorted.size == 0:
+            return np.zeros(wide.shape, bool)
+        place = np.minimum(np.searchsorted(self._sorted, wide), self._sorted.size - 1)
+        return np.asarray(self._sorted[place] == wide)

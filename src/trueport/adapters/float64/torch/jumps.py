@@ -1,0 +1,113 @@
+"""Discontinuous operators: decided by margin, not by sampling.
+
+An element nearer to a jump than a few local floors may legitimately fall on either side. Two alternates are evaluated
+in which every such element is pushed across its jump; what differs at the outputs between them and the main run
+depends on a decision that rounding takes. The alternates follow the data flow through every operator without a rule of
+their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ALTERNATES = 2
+
+
+def shifted(
+    name: str, position: int, main: Tensor, margin: Tensor, number: int, dim: int, *, selects: bool, ties: bool
+) -> Tensor:
+    """Returns an argument of a jump pushed towards the other side.
+
+    Args:
+        name: the operator.
+        position: which argument; the second of a comparison is pushed against the first.
+        main: the argument in float64.
+        margin: how near is too near, the same shape, non-negative.
+        number: which alternate, 0 or 1.
+        dim: along which the operator selects.
+        selects: the operator chooses elements by order, so neighbours in that order are swapped.
+        ties: equal elements may come in any order.
+    """
+    if selects and main.dim():
+        return _swapped(
+            main,
+            margin,
+            number,
+            dim,
+            first_only=name in ("argmax", "argmin", "max", "min"),
+            ties=ties,
+            largest=name not in ("argmin", "min"),
+        )
+    sign = 1.0 if (position + number) % 2 == 0 else -1.0
+    return main + sign * margin
+
+
+def _swapped(
+    main: Tensor, margin: Tensor, number: int, dim: int, *, first_only: bool, ties: bool, largest: bool
+) -> Tensor:
+    """Pushes every second element of the order (or just the first) past its successor where the gap is small."""
+    order = torch.argsort(main, dim=dim, descending=largest, stable=True)
+    ranked = torch.gather(main, dim, order)
+    room = torch.gather(margin, dim, order)
+    size = main.shape[dim]
+    if size < 2:
+        return main
+    gap = (ranked.narrow(dim, 0, size - 1) - ranked.narrow(dim, 1, size - 1)).abs()
+    reach = room.narrow(dim, 0, size - 1) + room.narrow(dim, 1, size - 1)
+    near = (gap <= reach) & ((reach > 0) | ties)
+    rank = torch.arange(size - 1, device=main.device)
+    chosen = rank == number if first_only else rank % 2 == number
+    shape = [1] * main.dim()
+    shape[dim] = size - 1
+    near = near & chosen.reshape(shape)
+    tiny = torch.finfo(torch.float32).eps * ranked.narrow(dim, 0, size - 1).abs() + 1e-300
+    push = torch.where(near, gap + tiny, torch.zeros_like(gap))
+    pushed = ranked.clone()
+    pushed.narrow(dim, 0, size - 1).add_(-push if largest else push)
+    return torch.zeros_like(main).scatter(dim, order, pushed)
+
+
+def selection_dim(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """Returns the dimension along which the operator selects; -1 where it is not given."""
+    position = 2 if name in ("topk", "kthvalue") else 1
+    value = kwargs.get("dim", args[position] if len(args) > position else -1)
+    return value if isinstance(value, int) and not isinstance(value, bool) else -1
+
+
+def continuous_part(name: str, main: Tensor, args: list[Any], noisy: list[Any]) -> Tensor | None:
+    """Returns a noisy result that keeps the main run's decisions, or None where the result is nothing but decisions.
+
+    Args:
+        name: the operator.
+        main: its result without noise.
+        args: its positional arguments without noise.
+        noisy: the same with noise.
+    """
+    if name in ("remainder", "fmod"):
+        x, y = args[0], args[1]
+        quotient = torch.round((torch.as_tensor(x) - main) / y) if isinstance(x, Tensor) else None
+        return None if quotient is None else noisy[0] - noisy[1] * quotient
+    if name == "frac":
+        return noisy[0] - torch.trunc(args[0])
+    if name == "hardshrink":
+        return torch.where(main != 0, noisy[0], torch.zeros_like(main))
+    return None
+
+
+def singular(name: str, results: list[Tensor]) -> bool:
+    """Returns whether a normalization divided by a spread of exactly zero.
+
+    Without an epsilon the normalization of constant values is 0/0: any perturbation gives any result, so whether a
+    kernel answers 0 or NaN there is a convention and no meaning.
+
+    Args:
+        name: the operator.
+        results: its results in float64; the third is the reciprocal of the spread.
+    """
+    if "norm" not in name or len(results) < 3 or not results[2].is_floating_point():
+        return False
+    reciprocal = results[2]
+    return bool(((reciprocal == 0) | ~torch.isfinite(reciprocal)).any())

@@ -1,0 +1,189 @@
+"""Checks a model from the parent's side: in a worker with limits, or here when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from trueport.core.errors import SourceError, UsageError
+from trueport.core.options import CheckOptions
+from trueport.core.result import Check, CheckResult, SubjectInfo, exit_code
+
+OnEvent = Callable[[dict[str, Any]], None]
+
+PATH_TARGET = "trueport.api.remote:check_path"
+OBJECT_TARGET = "trueport.api.remote:check_object"
+
+
+def check_path(model: str, options: CheckOptions | None = None, *, on_event: OnEvent | None = None) -> CheckResult:
+    """Returns the checks of the model that a path or zoo name stands for.
+
+    Args:
+        model: `file.py:NAME`, `model.pt2` or `zoo:hf/NAME`.
+        options: of the check.
+        on_event: receives progress as dictionaries with the key `event`.
+
+    Raises:
+        UsageError: the model or an option cannot be used.
+        MissingToolError: a requested tool is not installed.
+    """
+    options = options or CheckOptions()
+    payload = {"model": model, "options": msgspec.to_builtins(options)}
+    return _perform(PATH_TARGET, payload, None, options, model, on_event)
+
+
+def check(
+    model: Any,
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    export_options: Mapping[str, Any] | None = None,
+    options: CheckOptions | None = None,
+    on_event: OnEvent | None = None,
+    **settings: Any,
+) -> CheckResult:
+    """Returns the checks of a module in memory.
+
+    The module travels to a worker by cloudpickle through a private pipe; one that cannot travel is refused with
+    advice. `isolate=False` checks it in this process.
+
+    Args:
+        model: an `nn.Module`, in the mode in which it is to be checked.
+        args: positional arguments of one call.
+        kwargs: keyword arguments of that call.
+        dynamic_shapes: as `torch.export.export` takes it.
+        export_options: further options of the exporter.
+        options: all options as one value; single ones can be given as keywords instead (`converters=`, `seed=`, ...).
+        on_event: receives progress.
+        **settings: fields of `CheckOptions`.
+
+    Raises:
+        UsageError: the module cannot travel, or an option does not exist.
+
+    >>> import torch
+    >>> check(torch.nn.ReLU(), (torch.ones(2),), isolate=False).checks[0].verdict.value
+    'faithful'
+    """
+    options = _options(options, settings)
+    subject = (model, tuple(args), dict(kwargs or {}), dynamic_shapes, dict(export_options or {}))
+    payload = {"options": msgspec.to_builtins(options)}
+    if not options.isolate:
+        from trueport.api.remote import check_subject
+
+        return check_subject(subject, options, on_event or (lambda _: None))
+    return _perform(OBJECT_TARGET, payload, _travel(subject), options, "<object>", on_event)
+
+
+def _options(options: CheckOptions | None, settings: Mapping[str, Any]) -> CheckOptions:
+    fields = msgspec.to_builtins(options) if options is not None else {}
+    unknown = sorted(set(settings) - set(CheckOptions.__dataclass_fields__))
+    if unknown:
+        raise UsageError(
+            f"check() has no option {', '.join(unknown)}; there are: {', '.join(CheckOptions.__dataclass_fields__)}"
+        )
+    if not settings:
+        return options or CheckOptions()
+    plain = {name: msgspec.to_builtins(value) for name, value in settings.items()}
+    for name in ("converters", "runtimes"):
+        if isinstance(plain.get(name), str):
+            plain[name] = [plain[name]]
+    try:
+        return msgspec.convert({**fields, **plain}, CheckOptions)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"check(): {error}") from error
+
+
+def _travel(subject: Any) -> bytes:
+    """Returns the module as bytes for the worker's private pipe."""
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(subject))
+    except Exception as error:
+        raise UsageError(
+            f"the module cannot travel to a worker process ({type(error).__name__}: {error}); put it into a file and "
+            "check 'file.py:NAME', or pass isolate=False"
+        ) from error
+
+
+def _perform(
+    target: str,
+    payload: dict[str, Any],
+    blob: bytes | None,
+    options: CheckOptions,
+    origin: str,
+    on_event: OnEvent | None,
+) -> CheckResult:
+    if not options.isolate:
+        from trueport.api import remote
+
+        emit = on_event or (lambda _: None)
+        return decode(remote.check_path(payload, blob, emit))
+    return _in_workers(target, payload, blob, options, origin, on_event)
+
+
+def _in_workers(
+    target: str,
+    payload: dict[str, Any],
+    blob: bytes | None,
+    options: CheckOptions,
+    origin: str,
+    on_event: OnEvent | None,
+) -> CheckResult:
+    """Checks every converter and runtime; a lost worker costs one check, and a fresh one goes on with the rest."""
+    from trueport.api.afterlife import lost_check
+    from trueport.isolation import Ending, Worker
+
+    checks: list[Check] = []
+    subject: Any = None
+    pending = [options]
+    while pending:
+        part = pending.pop(0)
+        with Worker() as worker:
+            outcome = worker.run(
+                target,
+                {**payload, "options": msgspec.to_builtins(part)},
+                blob=blob,
+                timeout_s=options.timeout_s,
+                memory_mb=options.memory_mb,
+                on_event=on_event,
+            )
+        if outcome.kind is Ending.RESULT:
+            assert outcome.value is not None
+            result = decode(outcome.value)
+            subject, checks = result.subject, [*checks, *result.checks]
+            continue
+        outcome.reraise()
+        seen = next((e["subject"] for e in outcome.events if e.get("event") == "subject"), None)
+        if seen is None and subject is None:
+            raise SourceError(
+                f"'{origin}': the source did not get through its own example: {outcome.message or outcome.kind}; "
+                "nothing was converted"
+            )
+        subject = subject or msgspec.convert(seen, SubjectInfo)
+        done = [msgspec.convert(e["check"], Check) for e in outcome.events if e.get("event") == "check"]
+        lost = lost_check(outcome, part, origin)
+        checks += [*done, lost]
+        pending = _rest(part, len(done) + 1) + pending
+    return CheckResult(subject, tuple(checks), exit_code([c.verdict for c in checks]))
+
+
+def _rest(options: CheckOptions, done: int) -> list[CheckOptions]:
+    """Returns options for what is left after `done` checks, converter by converter."""
+    names: tuple[str, ...] = ("",) if options.candidate else options.converters
+    pairs = [(name, runtime) for name in names for runtime in options.runtimes][done:]
+    rest = []
+    for name in dict.fromkeys(name for name, _ in pairs):
+        runtimes = tuple(runtime for n, runtime in pairs if n == name)
+        converters = options.converters if options.candidate else (name,)
+        rest.append(replace(options, converters=converters, runtimes=runtimes))
+    return rest
+
+
+def decode(value: dict[str, Any]) -> CheckResult:
+    """Returns the result that a worker gave as plain values."""
+    return msgspec.convert(value, CheckResult)

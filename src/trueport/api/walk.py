@@ -1,0 +1,215 @@
+"""One conversion: the converter's checkpoints judged as they come, then each runtime on the file that came out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueport.adapters.float64.constants import KnownNumbers
+from trueport.adapters.float64.onnx_program import OnnxProgram
+from trueport.adapters.protocols import Array, Checkpoint, Converter, ConverterOptions, Runtime, StageFailure
+from trueport.bisect.judge import Judgement, judge_arithmetic, judge_meaning
+from trueport.bisect.references import References
+from trueport.bisect.road import Step
+from trueport.core.errors import TrueportError
+from trueport.core.options import CheckOptions, ToleranceKind
+from trueport.core.subject import Subject
+from trueport.core.taxonomy import Lane, Stage, Status
+from trueport.inputs.draw import InputSet
+from trueport.onnxgraph.validate import complaints
+from trueport.oracle.floor import elementwise_floor
+from trueport.oracle.noise import ALARM
+
+Emit = Callable[[dict[str, Any]], None]
+
+_COMPARE_BYTES = 64 * 2**20
+"""Up to this size a model is compared with the one before it, so that nothing is evaluated twice."""
+
+
+class Walk:
+    """The steps of one conversion; `run` adds a runtime's.
+
+    Attributes:
+        steps: what happened up to the file.
+        file: the checkpoint that is the file, or None where the converter did not get that far.
+        needs_no_grad: the converter failed as users call it and succeeds under `torch.no_grad()`.
+    """
+
+    def __init__(self, references: References, known: KnownNumbers, options: CheckOptions, emit: Emit) -> None:
+        self.references = references
+        self.steps: list[Step] = []
+        self.file: Checkpoint | None = None
+        self.needs_no_grad = False
+        self._known = known
+        self._options = options
+        self._emit = emit
+        self._last: tuple[bytes, Judgement] | None = None
+
+    # ------------------------------------------------------------------ the converter
+
+    def convert(self, converter: Converter, subject: Subject, settings: ConverterOptions) -> None:
+        """Goes through the converter's checkpoints until the file, or until a stage raises."""
+        checkpoints = converter.convert(subject, settings)
+        for stage, name in converter.plan:
+            started = time.perf_counter()
+            self._emit({"event": "stage", "stage": stage, "checkpoint": name})
+            try:
+                checkpoint = next(checkpoints, None)
+            except TrueportError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever a converter raises is its result
+                self._raised(stage, name, error, time.perf_counter() - started)
+                self.needs_no_grad = _works_without_grad(converter, subject, settings)
+                return
+            if checkpoint is None:
+                return
+            self._emit({"event": "judging", "stage": stage, "checkpoint": name})
+            judgement = self._judge(checkpoint, settings.folder)
+            step = Step(checkpoint.stage, checkpoint.name, judgement, facts=dict(checkpoint.facts))
+            self._add(step, time.perf_counter() - started)
+            if checkpoint.path is not None:
+                self.file = checkpoint
+                self._validate(checkpoint.path)
+
+    def _raised(self, stage: Stage, name: str, error: Exception, elapsed_s: float) -> None:
+        if isinstance(error, StageFailure):
+            stage = error.stage
+            cause = error.__cause__
+            error = cause if isinstance(cause, Exception) else error
+        self._add(Step(stage, name, Judgement(Status.CRASHED, Lane.NONE), error=error), elapsed_s)
+
+    def _add(self, step: Step, elapsed_s: float) -> None:
+        self.steps.append(replace(step, judgement=replace(step.judgement, elapsed_s=elapsed_s)))
+        self._emit({"event": "record", "stage": step.stage, "checkpoint": step.name, "status": step.judgement.status})
+
+    def _judge(self, checkpoint: Checkpoint, folder: Path) -> Judgement:
+        """The meaning lane; where a float64 kernel is missing, the runtime without its own optimizations."""
+        content = self._content(checkpoint)
+        if content is not None and self._last is not None and self._last[0] == content:
+            return self._last[1]
+        executable = checkpoint.executable
+        judged = [s.judgement for s in self.steps if s.judgement.lane is Lane.MEANING]
+        before = judged[-1] if judged else None
+
+        def noisy(inputs: InputSet, draws: int) -> list[list[Array]]:
+            return executable.noisy(inputs, draws=draws, seed=self._options.seed, known=self._known)
+
+        judgement = judge_meaning(
+            lambda inputs: executable.evaluate(inputs, self._known),
+            noisy,
+            self.references,
+            counts=self._counts,
+            before=before,
+        )
+        if judgement.missing and checkpoint.model is not None:
+            judgement = self._judge_by_runtime(checkpoint, folder, judgement)
+        if content is not None:
+            self._last = (content, judgement)
+        return judgement
+
+    def _judge_by_runtime(self, checkpoint: Checkpoint, folder: Path, before: Judgement) -> Judgement:
+        """The arithmetic lane on a checkpoint in memory, with the runtime's own optimizations off."""
+        import onnx
+
+        from trueport.adapters.runtimes import runtime
+
+        path = checkpoint.path or Path(folder) / f"checkpoint-{checkpoint.stage}.onnx"
+        if checkpoint.path is None:
+            onnx.save(checkpoint.model, str(path))
+        program = checkpoint.executable
+        assert isinstance(program, OnnxProgram)
+        try:
+            session = runtime("onnxruntime", threads=self._options.threads).load(path, optimized=False)
+        except Exception:  # noqa: BLE001 - that the stand-in cannot load it says nothing about the checkpoint
+            return before
+        judgement = judge_arithmetic(
+            lambda inputs: session.run(program.feeds(inputs)), lambda _: None, self.references, counts=self._counts
+        )
+        if judgement.status is Status.CRASHED:
+            return before
+        return replace(judgement, missing=before.missing)
+
+    @staticmethod
+    def _content(checkpoint: Checkpoint) -> bytes | None:
+        if checkpoint.model is None or checkpoint.model.ByteSize() > _COMPARE_BYTES:
+            return None
+        content: bytes = checkpoint.model.SerializeToString(deterministic=True)
+        return content
+
+    def _validate(self, path: Path) -> None:
+        started = time.perf_counter()
+        self._emit({"event": "stage", "stage": Stage.VALIDATION, "checkpoint": "checker and shape inference"})
+        found = complaints(path)
+        status = Status.DIVERGED if found else Status.OK
+        step = Step(
+            Stage.VALIDATION, "checker and shape inference", Judgement(status, Lane.NONE), complaints=tuple(found)
+        )
+        self._add(step, time.perf_counter() - started)
+
+    def _counts(self, inputs: InputSet) -> bool:
+        return inputs.regime != "nonfinite" or self._options.nonfinite
+
+    # ------------------------------------------------------------------ the runtime
+
+    def run(self, runtime: Runtime) -> list[Step]:
+        """Returns all steps, the runtime's last where there is a file to run."""
+        if self.file is None:
+            return list(self.steps)
+        assert self.file.path is not None
+        started = time.perf_counter()
+        name = f"{runtime.name}"
+        self._emit({"event": "stage", "stage": Stage.RUNTIME, "checkpoint": name})
+        try:
+            session = runtime.load(self.file.path)
+        except Exception as error:  # noqa: BLE001 - a refusal is a result
+            judgement = Judgement(Status.CRASHED, Lane.NONE, elapsed_s=time.perf_counter() - started)
+            return [*self.steps, Step(Stage.RUNTIME, name, judgement, facts={"refused": error})]
+        program = self.file.executable
+        assert isinstance(program, OnnxProgram)
+        tolerance = self._options.tolerance
+        fixed = (tolerance.rtol, tolerance.atol) if tolerance.kind is ToleranceKind.FIXED else None
+        judgement = judge_arithmetic(
+            lambda inputs: session.run(program.feeds(inputs)),
+            lambda inputs: self._file_floors(program, inputs, runtime),
+            self.references,
+            counts=self._counts,
+            fixed=fixed,
+        )
+        judgement = replace(judgement, elapsed_s=time.perf_counter() - started)
+        step = Step(Stage.RUNTIME, name, judgement)
+        self._emit({"event": "record", "stage": step.stage, "checkpoint": name, "status": judgement.status})
+        return [*self.steps, step]
+
+    def _file_floors(self, program: OnnxProgram, inputs: InputSet, runtime: Runtime) -> Sequence[Array | None] | None:
+        """The rounding noise of the file's own operators: it may decompose what the source computes in one."""
+        try:
+            main, runs = program.rounded(
+                inputs, draws=ALARM.arithmetic, seed=self._options.seed, budgets=runtime.budgets
+            )
+        except Exception:  # noqa: BLE001 - without it the source's own floor decides
+            return None
+        floors: list[Array | None] = []
+        for i, value in enumerate(main):
+            column = [np.asarray(run[i]) for run in runs]
+            usable = value.dtype.kind == "f" and all(c.shape == value.shape for c in column)
+            floors.append(elementwise_floor(value, column) if usable else None)
+        return floors
+
+
+def _works_without_grad(converter: Converter, subject: Subject, settings: ConverterOptions) -> bool:
+    """Whether the same conversion succeeds under `torch.no_grad()`; frameworks without gradients never do."""
+    if subject.framework != "torch":
+        return False
+    import torch
+
+    try:
+        with torch.no_grad():
+            count = sum(1 for _ in converter.convert(subject, settings))
+    except Exception:  # noqa: BLE001 - it fails there as well
+        return False
+    return count == len(converter.plan)

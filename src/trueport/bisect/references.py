@@ -1,0 +1,144 @@
+"""What the source computes on each input set, computed once and used for every checkpoint, converter and runtime."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueport.core.errors import SourceError
+from trueport.inputs.draw import InputSet
+from trueport.oracle.compare import ReferenceOutput
+from trueport.oracle.noise import ALARM, SCREEN, Draws
+
+Array = NDArray[Any]
+
+
+class SourceReference(Protocol):
+    """The source at one input set."""
+
+    @property
+    def outputs(self) -> tuple[ReferenceOutput, ...]:
+        """Values and floors."""
+
+    @property
+    def real(self) -> tuple[Array, ...]:
+        """The outputs of the plain run, in the source's own types."""
+
+
+class Source(Protocol):
+    """The subject as something that can be run with and without noise."""
+
+    def reference(self, inputs: InputSet, number: int, draws: Draws) -> Any:
+        """Returns a `SourceReference`."""
+
+    def real(self, inputs: InputSet, *, fresh_random: bool) -> tuple[Array, ...]:
+        """Returns the outputs of a plain run; with other random numbers than the first run had if asked."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An input set that the source itself refused; it is dropped and counted."""
+
+    label: str
+    reason: str
+
+
+@dataclass
+class References:
+    """The source's outputs on every input set that it accepts.
+
+    Attributes:
+        source: what is run.
+        inputs: accepted input sets.
+        screens: their references from few draws.
+        refused: what was dropped.
+        deterministic: whether two runs at the example agree bit for bit.
+        alarms: references from many draws, made when first needed.
+    """
+
+    source: Source
+    inputs: list[InputSet] = field(default_factory=list)
+    screens: list[Any] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    deterministic: bool = True
+    alarms: dict[int, Any] = field(default_factory=dict)
+
+    def confirmed(self, index: int) -> Any:
+        """Returns the reference of an input set from as many draws as an alarm needs."""
+        if index not in self.alarms:
+            self.alarms[index] = self.source.reference(self.inputs[index], index, ALARM)
+        return self.alarms[index]
+
+    def best(self, index: int) -> Any:
+        """Returns the reference from the most draws made so far."""
+        return self.alarms.get(index, self.screens[index])
+
+    @property
+    def draws(self) -> int:
+        """The largest number of arithmetic draws behind any floor."""
+        return ALARM.arithmetic if self.alarms else SCREEN.arithmetic
+
+
+EDGES = frozenset({"zeros", "constant", "large", "small", "negative", "nonfinite"})
+"""Regimes in which ties and ranges make elements incomparable by nature; they do not count for the share."""
+MOST_EXTRA = 16
+"""How many further sets are drawn at most where too many elements hang on rounding."""
+
+
+def comparable_share(references: References) -> float:
+    """Returns the smallest share of comparable elements that any output has, edge regimes left out."""
+    counts: dict[str, list[int]] = {}
+    for inputs, reference in zip(references.inputs, references.screens, strict=True):
+        if inputs.regime in EDGES:
+            continue
+        for output in reference.outputs:
+            held = counts.setdefault(output.name, [0, 0])
+            held[0] += int(output.value.size - output.unstable.sum())
+            held[1] += output.value.size
+    return min((stable / total for stable, total in counts.values() if total), default=1.0)
+
+
+def draw_until_comparable(references: References, again: Callable[[int], InputSet], *, needed: float) -> None:
+    """Adds redrawn input sets while too many elements hang on a decision that rounding takes."""
+    for number in range(1, MOST_EXTRA + 1):
+        if comparable_share(references) >= needed:
+            return
+        inputs = again(number)
+        with contextlib.suppress(Exception):
+            reference = references.source.reference(inputs, len(references.inputs), SCREEN)
+            references.inputs.append(inputs)
+            references.screens.append(reference)
+
+
+def collect(source: Source, sets: Sequence[InputSet], progress: Callable[[str], None]) -> References:
+    """Runs the source on every input set.
+
+    Raises:
+        SourceError: the source fails on its own example, which is the first set.
+    """
+    references = References(source)
+    for number, inputs in enumerate(sets):
+        progress(inputs.label)
+        try:
+            reference = source.reference(inputs, number, SCREEN)
+        except Exception as error:
+            if number == 0:
+                raise SourceError(f"the source fails on its own example: {type(error).__name__}: {error}") from error
+            references.refused.append(Refused(inputs.label, f"{type(error).__name__}: {error}"[:300]))
+            continue
+        references.inputs.append(inputs)
+        references.screens.append(reference)
+    references.deterministic = _same(references.screens[0].real, source.real(sets[0], fresh_random=True))
+    return references
+
+
+def _same(first: Sequence[Array], second: Sequence[Array]) -> bool:
+    return len(first) == len(second) and all(
+        a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+        for a, b in zip(first, second, strict=True)
+    )

@@ -1,0 +1,215 @@
+"""Draws input sets: most silent faults are right at the example and wrong elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueport.inputs.spec import LeafSpec
+
+Array = NDArray[Any]
+
+REGIMES = ("zeros", "constant", "large", "small", "negative")
+"""Edge regimes of floating-point inputs; integer inputs have the ends of their observed range instead."""
+LARGE, SMALL = 100.0, 1e-3
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """One set of tensor inputs, by leaf, in the order in which the subject's arguments flatten.
+
+    Attributes:
+        label: says where it comes from, for people and records.
+        regime: `example`, `given`, `redrawn`, `size`, `nonfinite` or an edge regime.
+        arrays: one per tensor leaf.
+        sizes: symbol -> size where the sizes are not the example's.
+    """
+
+    label: str
+    regime: str
+    arrays: tuple[Array, ...]
+    sizes: tuple[tuple[str, int], ...] = ()
+
+
+def draw_inputs(
+    leaves: Sequence[LeafSpec],
+    *,
+    samples: int,
+    seed: int,
+    given: Sequence[tuple[Array, ...]] = (),
+    nonfinite: bool = True,
+) -> list[InputSet]:
+    """Returns the input sets of a check, the example first, without repetitions.
+
+    Args:
+        leaves: the tensor inputs.
+        samples: how many sets of redrawn values of the example's own size.
+        seed: of all draws.
+        given: further sets from the user.
+        nonfinite: whether to add NaN and infinity as a last regime.
+    """
+    rng = np.random.default_rng([seed, 0x7275])
+    sets = [InputSet("example", "example", tuple(leaf.example for leaf in leaves))]
+    sets += [InputSet(f"given {i + 1}", "given", arrays) for i, arrays in enumerate(given)]
+    for number in range(samples):
+        sets.append(
+            InputSet(f"redrawn {number + 1}", "redrawn", tuple(_redraw(s, s.example.shape, rng) for s in leaves))
+        )
+    for regime in REGIMES:
+        sets.append(InputSet(regime, regime, tuple(_edge(s, regime, rng) for s in leaves)))
+    sets += _sized(leaves, rng)
+    if nonfinite and any(leaf.example.dtype.kind == "f" for leaf in leaves):
+        sets.append(InputSet("NaN and infinity", "nonfinite", tuple(_nonfinite(s, rng) for s in leaves)))
+    return list(_distinct(sets))
+
+
+def redraw(leaves: Sequence[LeafSpec], *, number: int, seed: int) -> InputSet:
+    """Returns one more set of redrawn values of the example's own size.
+
+    Args:
+        leaves: the tensor inputs.
+        number: which one, counted from 1 after those of `draw_inputs`.
+        seed: of all draws.
+    """
+    rng = np.random.default_rng([seed, 0x7275, number])
+    arrays = tuple(_redraw(leaf, leaf.example.shape, rng) for leaf in leaves)
+    return InputSet(f"drawn again {number}", "redrawn", arrays)
+
+
+def _distinct(sets: Iterable[InputSet]) -> Iterable[InputSet]:
+    seen: set[tuple[Any, ...]] = set()
+    for item in sets:
+        key = tuple((a.shape, a.tobytes()) for a in item.arrays)
+        if key not in seen:
+            seen.add(key)
+            yield item
+
+
+def _redraw(leaf: LeafSpec, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Returns values of the same kind as the example's: same type, range, sign and scale."""
+    values = leaf.example
+    if leaf.is_counter and shape != values.shape:
+        return _resized(leaf, shape)
+    if values.dtype.kind == "b":
+        return _mask(shape, float(values.mean()) if values.size else 0.5, rng)
+    if values.size == 0:
+        return np.zeros(shape, values.dtype)
+    if values.dtype.kind in "iu":
+        low, high = int(values.min()), int(values.max())
+        return rng.integers(low, high, size=shape, dtype=np.int64, endpoint=True).astype(values.dtype)
+    if leaf.is_mask:
+        return np.asarray(rng.choice(values.ravel(), size=shape)).astype(values.dtype)
+    return _redraw_float(values, shape, rng)
+
+
+def _redraw_float(values: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    finite = values[np.isfinite(values)].astype(np.float64)
+    if finite.size == 0:
+        return np.zeros(shape, values.dtype)
+    low, high, mean, std = finite.min(), finite.max(), finite.mean(), finite.std()
+    scale = std if std > 0 else (abs(mean) / 2 or 1.0)
+    drawn = mean + scale * rng.standard_normal(shape)
+    if low >= 0:
+        drawn = np.abs(drawn)
+    if low >= 0 and high <= 1:
+        drawn = rng.random(shape)
+    elif high <= 0:
+        drawn = -np.abs(drawn)
+    return np.asarray(drawn).astype(values.dtype)
+
+
+def _mask(shape: tuple[int, ...], share: float, rng: np.random.Generator) -> Array:
+    """Returns a boolean mask that leaves at least one True in each row, as masks of real models do."""
+    drawn = np.asarray(rng.random(shape) < min(max(share, 0.3), 0.8))
+    if drawn.ndim and drawn.shape[-1]:
+        drawn[..., 0] |= ~drawn.any(axis=-1)
+    return drawn
+
+
+def _edge(leaf: LeafSpec, regime: str, rng: np.random.Generator) -> Array:
+    values = leaf.example
+    if values.dtype.kind in "iu" and values.size:
+        end = {"zeros": values.min(), "constant": values.max()}.get(regime)
+        return np.full_like(values, end) if end is not None else _redraw(leaf, values.shape, rng)
+    if values.dtype.kind != "f" or leaf.is_mask or values.size == 0:
+        return values
+    fresh = _redraw_float(values, values.shape, rng).astype(np.float64)
+    with np.errstate(over="ignore"):
+        made = {
+            "zeros": np.zeros_like(fresh),
+            "constant": np.full_like(fresh, fresh.mean() or 1.0),
+            "large": np.clip(fresh * LARGE, -6e4, 6e4) if values.dtype.itemsize == 2 else fresh * LARGE,
+            "small": fresh * SMALL,
+            "negative": -np.abs(fresh),
+        }[regime]
+        return np.asarray(made).astype(values.dtype)
+
+
+def _nonfinite(leaf: LeafSpec, rng: np.random.Generator) -> Array:
+    values = leaf.example
+    if values.dtype.kind != "f" or values.size == 0:
+        return values
+    result = values.copy().ravel()
+    count = max(1, values.size // 16)
+    places = rng.choice(values.size, size=min(values.size, 3 * count), replace=False)
+    for part, special in zip(np.array_split(places, 3), (np.nan, np.inf, -np.inf), strict=True):
+        result[part] = special
+    return result.reshape(values.shape)
+
+
+# ---------------------------------------------------------------------- sizes
+
+
+def _sized(leaves: Sequence[LeafSpec], rng: np.random.Generator) -> list[InputSet]:
+    """Returns sets in which each symbol alone, and all together, take the sizes 1, 2, an odd and a larger one."""
+    axes = [axis for leaf in leaves for axis in leaf.axes.values()]
+    symbols = sorted({axis.symbol for axis in axes})
+    choices = {symbol: _sizes(symbol, leaves) for symbol in symbols}
+    plans: list[dict[str, int]] = []
+    rounds = max((len(sizes) for sizes in choices.values()), default=0)
+    plans += [{s: sizes[i % len(sizes)] for s, sizes in choices.items()} for i in range(rounds)]
+    if len(symbols) > 1:
+        plans += [{symbol: choices[symbol][-1]} for symbol in symbols]
+        plans.append({s: sizes[(i + 1) % len(sizes)] for i, (s, sizes) in enumerate(choices.items())})
+    sets = []
+    for plan in plans:
+        arrays = tuple(_redraw(leaf, _shape(leaf, plan), rng) for leaf in leaves)
+        label = "size " + ", ".join(f"{symbol}={size}" for symbol, size in plan.items())
+        sets.append(InputSet(label, "size", arrays, tuple(plan.items())))
+    return sets
+
+
+def _sizes(symbol: str, leaves: Sequence[LeafSpec]) -> list[int]:
+    """Returns the sizes of a symbol that its range allows, the smallest first."""
+    axes = [(leaf, axis) for leaf in leaves for axis in leaf.axes.values() if axis.symbol == symbol]
+    example = max((leaf.example.shape[a.axis] - a.offset) // a.scale for leaf, a in axes)
+    low = max(a.minimum for _, a in axes)
+    highs = [a.maximum for _, a in axes if a.maximum is not None]
+    high = min(highs) if highs else None
+    odd = example + 1 if example % 2 == 0 else example + 2
+    larger = 2 * example + 3
+    wanted = dict.fromkeys([1, 2, odd, larger])
+    allowed = [s for s in wanted if s >= low and (high is None or s <= high)]
+    if not allowed or allowed == [example]:
+        allowed = sorted({low, *([high] if high is not None else [])})
+    return allowed
+
+
+def _shape(leaf: LeafSpec, plan: dict[str, int]) -> tuple[int, ...]:
+    shape = list(leaf.example.shape)
+    for axis in leaf.axes.values():
+        if axis.symbol in plan:
+            shape[axis.axis] = axis.scale * plan[axis.symbol] + axis.offset
+    return tuple(shape)
+
+
+def _resized(leaf: LeafSpec, shape: tuple[int, ...]) -> Array:
+    """Returns a counter of another length, starting where the example's rows start."""
+    values = leaf.example
+    start = values.min()
+    count = np.arange(start, start + shape[-1], dtype=values.dtype)
+    return np.ascontiguousarray(np.broadcast_to(count, shape))

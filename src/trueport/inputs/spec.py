@@ -1,0 +1,64 @@
+"""What may vary: the tensor inputs of a subject and their dynamic axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DynamicAxis:
+    """One axis of one input that may have other sizes.
+
+    Attributes:
+        input: name of the input.
+        axis: non-negative index.
+        symbol: axes with the same symbol change together.
+        minimum: least size, inclusive.
+        maximum: largest size, inclusive, or None.
+        scale: the size is `scale * symbol + offset` (derived dimensions).
+        offset: see `scale`.
+    """
+
+    input: str
+    axis: int
+    symbol: str
+    minimum: int = 1
+    maximum: int | None = None
+    scale: int = 1
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class LeafSpec:
+    """One tensor input: its example and what kind of values it holds."""
+
+    name: str
+    example: Array
+    axes: Mapping[int, DynamicAxis] = field(default_factory=dict)
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether an integer input counts along its last axis (position ids): it keeps counting at other sizes."""
+        values = self.example
+        if values.dtype.kind not in "iu" or values.ndim == 0 or values.shape[-1] < 2:
+            return False
+        return bool(np.all(np.diff(values, axis=-1) == 1))
+
+    @property
+    def is_mask(self) -> bool:
+        """Whether a floating-point input holds just 0 and 1, or 0 and a very negative number (additive mask)."""
+        values = self.example
+        if values.dtype.kind != "f" or values.size < 2:
+            return False
+        distinct = np.unique(values)
+        if distinct.size != 2 or not (distinct == 0).any():
+            return False
+        other = distinct[distinct != 0][0]
+        return bool(other == 1 or other < -1e4)

@@ -1,0 +1,246 @@
+"""Judges one output of a candidate against the reference, element by element.
+
+*A wrong result must never look like a right one*: whatever differs in existence, type, rank or shape is a difference of
+its own and ends the comparison; nothing is broadcast, converted or skipped to make a comparison possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueport.core.taxonomy import Kind
+from trueport.oracle.thresholds import THRESHOLDS, Thresholds
+from trueport.oracle.units import float_type
+
+Array = NDArray[Any]
+
+LARGEST_SCORE = 1e300
+"""Stands for infinity in records, which are JSON."""
+
+
+@dataclass(frozen=True)
+class ReferenceOutput:
+    """What one output of the source is, and how well that can be known.
+
+    Attributes:
+        name: path of the output in the source's result.
+        dtype: its type in the source.
+        value: float64 for floating-point types (complex128 for complex), else its own type.
+        meaning_floor: noise of the float64 evaluation, the shape of `value`; zeros for integers.
+        arithmetic_floor: noise of an evaluation in the source's own type.
+        unstable: elements too near to a jump to be compared.
+        draws: noisy runs behind the floors; an alarm from few draws must be confirmed by more.
+    """
+
+    name: str
+    dtype: str
+    value: Array
+    meaning_floor: Array
+    arithmetic_floor: Array
+    unstable: Array
+    draws: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome for one output.
+
+    Attributes:
+        kind: what differs, or None where nothing does.
+        score: largest distance over floor among comparable elements; 0 for none, `LARGEST_SCORE` for infinity.
+        index: where it is.
+        reference: the reference there.
+        candidate: the candidate there.
+        floor: the floor there.
+        compared: elements compared.
+        unstable: elements too near to a jump.
+        wrong: elements whose score exceeds the threshold.
+        resolution: smallest relative error of the whole output that would have been seen, None where none would.
+        detail: for differences that are not of value, what was expected and what came.
+    """
+
+    kind: Kind | None
+    score: float
+    index: tuple[int, ...] = ()
+    reference: float | int | bool | str | None = None
+    candidate: float | int | bool | str | None = None
+    floor: float = 0.0
+    compared: int = 0
+    unstable: int = 0
+    wrong: int = 0
+    resolution: float | None = None
+    detail: str = ""
+
+    @property
+    def different(self) -> bool:
+        """Whether the candidate differs by more than noise."""
+        return self.kind is not None
+
+
+def describe(value: object) -> str:
+    """Returns `dtype[shape]` of an array, or the type's name of anything else."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name}[{','.join(map(str, value.shape))}]"
+    return type(value).__name__
+
+
+def compare_meaning(
+    reference: ReferenceOutput,
+    candidate: object,
+    *,
+    extra_floor: Array | None = None,
+    thresholds: Thresholds = THRESHOLDS,
+) -> Comparison:
+    """Judges a candidate evaluated in float64: do both compute the same function?
+
+    Args:
+        reference: the source's output.
+        candidate: float64 for floating-point types, else exactly the source's type.
+        extra_floor: noise of the candidate's own folded constants, or None.
+        thresholds: the frozen thresholds unless said otherwise.
+    """
+    expected = reference.value.dtype
+    problem = _structure(reference, candidate, expected.name)
+    if problem is not None:
+        return problem
+    assert isinstance(candidate, np.ndarray)
+    magnitude = _magnitude(reference.value)
+    floor = np.maximum(reference.meaning_floor, magnitude * 2.0**-50)
+    if extra_floor is not None:
+        floor = np.sqrt(np.square(floor) + np.square(extra_floor))
+    return _values(reference, candidate, floor, np.zeros(()), thresholds.meaning)
+
+
+def compare_arithmetic(
+    reference: ReferenceOutput,
+    candidate: object,
+    *,
+    extra_floor: Array | None = None,
+    thresholds: Thresholds = THRESHOLDS,
+) -> Comparison:
+    """Judges what a runtime computed in the model's own type: is it within what rounding explains?"""
+    problem = _structure(reference, candidate, reference.dtype)
+    if problem is not None:
+        return problem
+    assert isinstance(candidate, np.ndarray)
+    floor = reference.arithmetic_floor
+    if extra_floor is not None:
+        floor = np.maximum(floor, extra_floor)
+    kind = float_type(reference.dtype)
+    rounding: Array = np.zeros(())
+    if kind is not None:
+        rounding = _magnitude(reference.value) * kind.unit_roundoff + kind.flushed
+    return _values(reference, candidate, floor, rounding, thresholds.arithmetic)
+
+
+def compare_fixed(reference: ReferenceOutput, candidate: object, *, rtol: float, atol: float) -> Comparison:
+    """Judges by `|candidate - reference| <= atol + rtol |reference|`, for comparison with other tools only."""
+    problem = _structure(reference, candidate, reference.dtype)
+    if problem is not None:
+        return problem
+    assert isinstance(candidate, np.ndarray)
+    floor = atol + rtol * _magnitude(reference.value)
+    if float_type(reference.dtype) is None:
+        floor = np.zeros(reference.value.shape)
+    return _values(reference, candidate, floor, np.zeros(()), 1.0)
+
+
+def _structure(reference: ReferenceOutput, candidate: object, dtype: str) -> Comparison | None:
+    """Returns the first structural difference, or None."""
+    expected = f"{dtype}[{','.join(map(str, reference.value.shape))}]"
+    if candidate is None or not isinstance(candidate, np.ndarray):
+        kind, came = Kind.OUTPUT_COUNT, describe(candidate)
+    elif candidate.dtype.name != dtype:
+        kind, came = Kind.DTYPE, describe(candidate)
+    elif candidate.ndim != reference.value.ndim:
+        kind, came = Kind.RANK, describe(candidate)
+    elif candidate.shape != reference.value.shape:
+        kind, came = Kind.SHAPE, describe(candidate)
+    else:
+        return None
+    return Comparison(kind, LARGEST_SCORE, detail=f"output '{reference.name}': expected {expected}, got {came}")
+
+
+def _magnitude(value: Array) -> Array:
+    """Returns |value| as float64 with 0 for what is not finite."""
+    if value.dtype.kind == "b":
+        return np.zeros(value.shape)
+    magnitude = np.abs(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64))
+    return np.asarray(np.where(np.isfinite(magnitude), magnitude, 0.0))
+
+
+def _wide(value: Array) -> Array:
+    return value.astype(np.complex128) if value.dtype.kind == "c" else value.astype(np.float64)
+
+
+def _values(
+    reference: ReferenceOutput, candidate: Array, floor: Array, rounding: Array, threshold: float
+) -> Comparison:
+    """Compares two arrays of equal type and shape."""
+    stable = ~reference.unstable
+    compared, unstable = int(stable.sum()), int(reference.unstable.sum())
+    if float_type(reference.dtype) is None:
+        wrong = (reference.value != candidate) & stable
+        return _exact(reference, candidate, wrong, compared, unstable)
+    want, got = reference.value, _wide(candidate)
+    with np.errstate(all="ignore"):
+        same_kind = (np.isnan(want) & np.isnan(got)) | (want == got)
+        finite = np.isfinite(want) & np.isfinite(got)
+        distance = np.maximum(np.abs(got - want) - rounding, 0.0)
+        ratio = np.where(distance > 0, distance / floor, 0.0)
+    score = np.where(finite, ratio, np.where(same_kind, 0.0, np.inf))
+    score = np.where(stable, np.nan_to_num(score, nan=LARGEST_SCORE, posinf=LARGEST_SCORE), 0.0)
+    resolution = _resolution(want, floor, rounding, stable, threshold)
+    if score.size == 0:
+        return Comparison(None, 0.0, resolution=0.0)
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(score)), score.shape))
+    worst = min(float(score[index]), LARGEST_SCORE)
+    wrong = score > threshold
+    kind = None
+    if worst > threshold:
+        kind = Kind.VALUE if finite[wrong].any() else Kind.NONFINITE
+    floor_here = float(np.broadcast_to(floor, score.shape)[index])
+    return Comparison(
+        kind, worst, index, _plain(want[index]), _plain(candidate[index]), floor_here,
+        compared, unstable, int(wrong.sum()), resolution,
+    )  # fmt: skip
+
+
+def _exact(reference: ReferenceOutput, candidate: Array, wrong: Array, compared: int, unstable: int) -> Comparison:
+    """The outcome for types that have no rounding."""
+    count = int(wrong.sum())
+    if not count:
+        return Comparison(None, 0.0, compared=compared, unstable=unstable, resolution=0.0)
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+    return Comparison(
+        Kind.VALUE, LARGEST_SCORE, index, _plain(reference.value[index]), _plain(candidate[index]), 0.0,
+        compared, unstable, count, 0.0,
+    )  # fmt: skip
+
+
+def _resolution(want: Array, floor: Array, rounding: Array, stable: Array, threshold: float) -> float | None:
+    """Returns the smallest r for which the output times (1 + r) would have been called different.
+
+    An output that is zero throughout shows no relative error at all: None.
+    """
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(want)
+        usable = stable & np.isfinite(magnitude) & (magnitude > 0)
+        if not usable.any():
+            return 0.0 if want.size == 0 else None
+        allowed = np.broadcast_to(threshold * floor + rounding, magnitude.shape)
+        return float(np.min(allowed[usable] / magnitude[usable]))
+
+
+def _plain(value: Any) -> float | int | bool | str:
+    """Returns a Python value that JSON can hold; what is not finite and what is complex becomes text."""
+    item = value.item() if hasattr(value, "item") else value
+    if isinstance(item, bool | int):
+        return item
+    if isinstance(item, complex) or not np.isfinite(item):
+        return str(item)
+    return float(item)
