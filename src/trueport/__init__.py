@@ -10,12 +10,14 @@ from trueport.core.result import Check, CheckResult, Finding
 from trueport.core.taxonomy import Cause, Kind, Lane, Stage, Status, Symptom, Verdict
 
 from trueport.api.check import check, check_path  # isort: skip  # the highest layer comes last
+from trueport.api.warm import Checker  # isort: skip
 
 __all__ = [
     "Cause",
     "Check",
     "CheckOptions",
     "CheckResult",
+    "Checker",
     "DynamicAxis",
     "Finding",
     "Kind",

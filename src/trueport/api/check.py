@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trueport.api.save import refuse_foreign
 from trueport.core.errors import SourceError, UsageError
 from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, SubjectInfo, exit_code
+
+if TYPE_CHECKING:
+    from trueport.isolation import Outcome, Worker
 
 OnEvent = Callable[[dict[str, Any]], None]
 
 PATH_TARGET = "trueport.api.remote:check_path"
 OBJECT_TARGET = "trueport.api.remote:check_object"
+_TRACEBACK_CHARACTERS = 2000
 
 
 def check_path(model: str, options: CheckOptions | None = None, *, on_event: OnEvent | None = None) -> CheckResult:
@@ -30,9 +36,7 @@ def check_path(model: str, options: CheckOptions | None = None, *, on_event: OnE
         UsageError: the model or an option cannot be used.
         MissingToolError: a requested tool is not installed.
     """
-    options = options or CheckOptions()
-    payload = {"model": model, "options": msgspec.to_builtins(options)}
-    return _perform(PATH_TARGET, payload, None, options, model, on_event)
+    return perform(path_request(model, options or CheckOptions()), on_event)
 
 
 def check(
@@ -68,17 +72,55 @@ def check(
     >>> check(torch.nn.ReLU(), (torch.ones(2),), isolate=False).checks[0].verdict.value
     'faithful'
     """
-    options = _options(options, settings)
+    options = merged_options(options, settings)
     subject = (model, tuple(args), dict(kwargs or {}), dynamic_shapes, dict(export_options or {}))
-    payload = {"options": msgspec.to_builtins(options)}
     if not options.isolate:
         from trueport.api.remote import check_subject
 
+        refuse_foreign(options)
         return check_subject(subject, options, on_event or (lambda _: None))
-    return _perform(OBJECT_TARGET, payload, _travel(subject), options, "<object>", on_event)
+    return perform(object_request(subject, options), on_event)
 
 
-def _options(options: CheckOptions | None, settings: Mapping[str, Any]) -> CheckOptions:
+@dataclass(frozen=True)
+class Request:
+    """What a worker is asked.
+
+    Attributes:
+        target: the function that answers.
+        payload: its arguments besides the options.
+        blob: the module as bytes, or None.
+        options: of the check.
+        origin: the model as the user named it.
+    """
+
+    target: str
+    payload: Mapping[str, Any]
+    blob: bytes | None
+    options: CheckOptions
+    origin: str
+
+
+def path_request(model: str, options: CheckOptions) -> Request:
+    """Returns the request for a model that a path or zoo name stands for."""
+    return Request(PATH_TARGET, {"model": model}, None, options, model)
+
+
+def object_request(subject: tuple[Any, ...], options: CheckOptions) -> Request:
+    """Returns the request for (module, args, kwargs, dynamic_shapes, export_options).
+
+    Raises:
+        UsageError: the module cannot travel.
+    """
+    return Request(OBJECT_TARGET, {}, _travel(subject), options, "<object>")
+
+
+def merged_options(options: CheckOptions | None, settings: Mapping[str, Any]) -> CheckOptions:
+    """Returns the options with single ones replaced by keywords.
+
+    Raises:
+        UsageError: there is no such option, or it has another type.
+    """
     fields = msgspec.to_builtins(options) if options is not None else {}
     unknown = sorted(set(settings) - set(CheckOptions.__dataclass_fields__))
     if unknown:
@@ -110,46 +152,55 @@ def _travel(subject: Any) -> bytes:
         ) from error
 
 
-def _perform(
-    target: str,
-    payload: dict[str, Any],
-    blob: bytes | None,
-    options: CheckOptions,
-    origin: str,
-    on_event: OnEvent | None,
-) -> CheckResult:
-    if not options.isolate:
+def perform(request: Request, on_event: OnEvent | None, *, worker: Worker | None = None) -> CheckResult:
+    """Returns the result of a request: in workers of its own, in the given warm one, or here where asked."""
+    refuse_foreign(request.options)
+    if not request.options.isolate:
         from trueport.api import remote
 
         emit = on_event or (lambda _: None)
-        return decode(remote.check_path(payload, blob, emit))
-    return _in_workers(target, payload, blob, options, origin, on_event)
+        payload = {**request.payload, "options": msgspec.to_builtins(request.options)}
+        return decode(remote.check_path(payload, request.blob, emit))
+    return _in_workers(request, on_event, worker)
 
 
-def _in_workers(
-    target: str,
-    payload: dict[str, Any],
-    blob: bytes | None,
-    options: CheckOptions,
-    origin: str,
-    on_event: OnEvent | None,
-) -> CheckResult:
+def fresh_worker(threads: int) -> Worker:
+    """Returns a worker whose numerical libraries use this many threads.
+
+    They read the number when they are loaded, so it must stand in the environment.
+    """
+    from trueport.isolation import Worker
+
+    return Worker(env=dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads)))
+
+
+@contextmanager
+def _lent(worker: Worker | None, threads: int) -> Iterator[Worker]:
+    """Gives the warm worker, which stays, or a fresh one, which ends with the block."""
+    if worker is not None:
+        yield worker
+        return
+    with fresh_worker(threads) as fresh:
+        yield fresh
+
+
+def _in_workers(request: Request, on_event: OnEvent | None, warm: Worker | None) -> CheckResult:
     """Checks every converter and runtime; a lost worker costs one check, and a fresh one goes on with the rest."""
     from trueport.api.afterlife import lost_check
-    from trueport.isolation import Ending, Worker
+    from trueport.isolation import Ending
 
     checks: list[Check] = []
     subject: Any = None
-    pending = [options]
+    pending = [request.options]
     while pending:
         part = pending.pop(0)
-        with Worker() as worker:
+        with _lent(warm, part.threads) as worker:
             outcome = worker.run(
-                target,
-                {**payload, "options": msgspec.to_builtins(part)},
-                blob=blob,
-                timeout_s=options.timeout_s,
-                memory_mb=options.memory_mb,
+                request.target,
+                {**request.payload, "options": msgspec.to_builtins(part)},
+                blob=request.blob,
+                timeout_s=part.timeout_s,
+                memory_mb=part.memory_mb,
                 on_event=on_event,
             )
         if outcome.kind is Ending.RESULT:
@@ -160,16 +211,23 @@ def _in_workers(
         outcome.reraise()
         seen = next((e["subject"] for e in outcome.events if e.get("event") == "subject"), None)
         if seen is None and subject is None:
-            raise SourceError(
-                f"'{origin}': the source did not get through its own example: {outcome.message or outcome.kind}; "
-                "nothing was converted"
-            )
+            raise _lost_source(request.origin, outcome)
         subject = subject or msgspec.convert(seen, SubjectInfo)
         done = [msgspec.convert(e["check"], Check) for e in outcome.events if e.get("event") == "check"]
-        lost = lost_check(outcome, part, origin)
+        lost = lost_check(outcome, part, request.origin)
         checks += [*done, lost]
         pending = _rest(part, len(done) + 1) + pending
     return CheckResult(subject, tuple(checks), exit_code([c.verdict for c in checks]))
+
+
+def _lost_source(origin: str, outcome: Outcome) -> SourceError:
+    """Returns the error for a worker that was lost before the source had a result."""
+    stack = outcome.traceback.rstrip()[-_TRACEBACK_CHARACTERS:]
+    where = f"\n{stack}" if stack else ""
+    return SourceError(
+        f"'{origin}': the source did not get through its own example: {outcome.message or outcome.kind}; "
+        f"nothing was converted{where}"
+    )
 
 
 def _rest(options: CheckOptions, done: int) -> list[CheckOptions]:

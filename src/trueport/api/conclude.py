@@ -60,7 +60,10 @@ def check(
         steps = [s for s in steps if s.stage is Stage.RUNTIME or s.error is not None] or steps
     attribution = attribute(steps, whole_file=converter_name is None)
     coverage = measure(steps, references)
+    hidden = observed.hidden_operators(session, walk)
     reasons = doubts(session, attribution, coverage, steps)
+    if hidden.untested and not reasons:
+        reasons.append(f"{len(hidden.untested)} operators show in no output and were not found in the file by value")
     verdict = attribution.verdict
     if verdict is Verdict.FAITHFUL and reasons:
         verdict = Verdict.INCONCLUSIVE
@@ -69,7 +72,7 @@ def check(
     settled = Attribution(verdict, attribution.symptom, attribution.stage, attribution.step)
     if verdict in (Verdict.FAITHFUL, Verdict.INCONCLUSIVE):
         settled = Attribution(verdict, None, None, attribution.step)
-    found = observed.collect(session, walk, steps, settled, converter, converter_name, coverage, reasons)
+    found = observed.collect(session, walk, steps, settled, converter, converter_name, coverage, reasons, hidden)
     main = next((f for f in found if f.stage is settled.stage and f.cause is not None), None)
     decisive = decisive_step(steps)
     told = Explained(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trueport.adapters.float64.torch.observability import Unseen
 from trueport.adapters.protocols import Converter
 from trueport.api.walk import Walk
 from trueport.bisect.judge import Trial
@@ -40,6 +42,7 @@ def collect(
     name: str | None,
     coverage: Coverage,
     reasons: Sequence[str],
+    hidden: Hidden,
 ) -> list[Finding]:
     """Returns all findings, those that explain the verdict first."""
     maker = _Maker(session, name, attribution)
@@ -56,6 +59,8 @@ def collect(
     found += _file(maker, session, walk)
     found += _nonfinite(maker, steps)
     found += _subject(maker, session)
+    if hidden.operators:
+        found.append(_unobservable(maker, hidden))
     for step in steps:
         if step.judgement.missing:
             operators = ", ".join(step.judgement.missing)
@@ -70,6 +75,39 @@ def collect(
         )
     found += [maker.note(Kind.RESOLUTION, reason) for reason in reasons]
     return found
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Operators of the source that no output shows, and those among them that the file was not seen to compute."""
+
+    operators: tuple[Unseen, ...] = ()
+    untested: tuple[Unseen, ...] = ()
+
+
+def hidden_operators(session: Session, walk: Walk) -> Hidden:
+    """Returns what no output shows; an operator whose result appears in the file by value counts as tested there."""
+    references = session.references
+    if walk.file is None or references is None or not session.unseen:
+        return Hidden()
+    operators = tuple(session.unseen)
+    executable: Any = walk.file.executable
+    try:
+        seen = executable.fingerprints(references.inputs[0])
+    except Exception:  # noqa: BLE001 - a file that cannot be evaluated shows nothing
+        return Hidden(operators, operators)
+    return Hidden(operators, tuple(u for u in operators if not any(u.fingerprint.matches(f) for f in seen)))
+
+
+def _unobservable(maker: _Maker, hidden: Hidden) -> Finding:
+    nodes = tuple(NodeRef("", u.operator, "", u.source) for u in hidden.operators[:20])
+    count, tested = len(hidden.operators), len(hidden.operators) - len(hidden.untested)
+    message = (
+        f"a relative error of 1e-3 in {count} operators of the source would show in no output; {tested} of them were "
+        "found in the file by value"
+    )
+    evidence = {"operators": count, "found_by_value": tested, "listed": len(nodes)}
+    return maker.make(Kind.UNOBSERVABLE, message, material=False, nodes=nodes, evidence=evidence)
 
 
 class _Maker:

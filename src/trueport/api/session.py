@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from trueport.adapters import converters as converter_registry
 from trueport.adapters import runtimes as runtime_registry
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.torch.module import EagerModule, to_array
+from trueport.adapters.float64.torch.observability import Unseen
 from trueport.adapters.protocols import Converter, ConverterOptions, Runtime
 from trueport.adapters.sources.torch_dynamic import dynamic_axes, named_axes, tensor_leaves, with_dynamic_axes
-from trueport.api import conclude
+from trueport.api import conclude, metric, save
 from trueport.api.walk import Walk
 from trueport.bisect.references import References, collect, draw_until_comparable
 from trueport.core.options import CheckOptions
@@ -104,6 +106,7 @@ class Session:
             walk = Walk(self.references, self.known_numbers(), self.options, self.emit)
             with quiet(), state_kept(self.subject.model):
                 walk.convert(converter, self.subject, settings)
+            save.save(self, name, walk.file)
             spent = time.perf_counter() - started
             checks = []
             for runtime_name in self.options.runtimes:
@@ -118,10 +121,11 @@ class Session:
         runtime = self._runtime(runtime_name)
         steps = walk.run(runtime)
         assert self.references is not None
-        return conclude.check(
+        made = conclude.check(
             self, walk, steps, converter=converter, converter_name=name, runtime=runtime,
             elapsed_s=spent_s + time.perf_counter() - started,
         )  # fmt: skip
+        return metric.with_metric(made, self, walk.file, runtime)
 
     def _converter(self, name: str | None) -> Converter:
         if name is None:
@@ -133,6 +137,21 @@ class Session:
 
     def _runtime(self, name: str) -> Runtime:
         return runtime_registry.runtime(name, provider=self.options.provider, threads=self.options.threads)
+
+    @cached_property
+    def unseen(self) -> list[Unseen] | None:
+        """The operators of the source that no output shows on any of the first input sets; None if undetermined."""
+        assert self.references is not None
+        common: list[Unseen] | None = None
+        for inputs in self.references.inputs[:3]:
+            found = self.source.unseen(inputs, THRESHOLDS.meaning)
+            if found is None:
+                return None
+            numbers = {u.number for u in found}
+            common = found if common is None else [u for u in common if u.number in numbers]
+            if not common:
+                return []
+        return common
 
     def known_numbers(self) -> KnownNumbers:
         """Returns the numbers that the source holds."""

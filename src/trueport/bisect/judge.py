@@ -139,6 +139,8 @@ def _meaning_trial(
 ) -> Trial:
     inputs = references.inputs[index]
     compared = _compare_meaning(references.best(index).outputs, outputs, None)
+    if not counts:
+        return Trial(inputs, tuple(compared), counts=False)
     if _alarm(compared) and index not in references.alarms:
         compared = _compare_meaning(references.confirmed(index).outputs, outputs, None)
     if _alarm(compared) and not inherited:
@@ -254,9 +256,9 @@ def judge_arithmetic(
             compared = _compare_fixed(references.screens[index], outputs, fixed)
         else:
             compared = _compare_arithmetic(references.best(index).outputs, outputs, None)
-            if _alarm(compared):
+            if _alarm(compared) and counts(inputs):
                 compared = _compare_arithmetic(references.confirmed(index).outputs, outputs, None)
-            if _alarm(compared):
+            if _alarm(compared) and counts(inputs):
                 compared = _compare_arithmetic(references.confirmed(index).outputs, outputs, floors(inputs))
         swapped: tuple[str, ...] = ()
         trials.append(Trial(inputs, tuple(compared), counts=counts(inputs), swapped=swapped))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -88,6 +87,8 @@ EDGES = frozenset({"zeros", "constant", "large", "small", "negative", "nonfinite
 """Regimes in which ties and ranges make elements incomparable by nature; they do not count for the share."""
 MOST_EXTRA = 16
 """How many further sets are drawn at most where too many elements hang on rounding."""
+FUTILE = 3
+"""After so many further sets that changed nothing, no more are drawn: the decision does not depend on the values."""
 
 
 def comparable_share(references: References) -> float:
@@ -105,14 +106,19 @@ def comparable_share(references: References) -> float:
 
 def draw_until_comparable(references: References, again: Callable[[int], InputSet], *, needed: float) -> None:
     """Adds redrawn input sets while too many elements hang on a decision that rounding takes."""
+    first = comparable_share(references)
     for number in range(1, MOST_EXTRA + 1):
-        if comparable_share(references) >= needed:
+        share = comparable_share(references)
+        if share >= needed or (number > FUTILE and share <= first):
             return
         inputs = again(number)
-        with contextlib.suppress(Exception):
+        try:
             reference = references.source.reference(inputs, len(references.inputs), SCREEN)
-            references.inputs.append(inputs)
-            references.screens.append(reference)
+        except Exception as error:  # noqa: BLE001 - whatever the source raises refuses the set
+            references.refused.append(_refused(inputs, error))
+            continue
+        references.inputs.append(inputs)
+        references.screens.append(reference)
 
 
 def collect(source: Source, sets: Sequence[InputSet], progress: Callable[[str], None]) -> References:
@@ -129,12 +135,16 @@ def collect(source: Source, sets: Sequence[InputSet], progress: Callable[[str], 
         except Exception as error:
             if number == 0:
                 raise SourceError(f"the source fails on its own example: {type(error).__name__}: {error}") from error
-            references.refused.append(Refused(inputs.label, f"{type(error).__name__}: {error}"[:300]))
+            references.refused.append(_refused(inputs, error))
             continue
         references.inputs.append(inputs)
         references.screens.append(reference)
     references.deterministic = _same(references.screens[0].real, source.real(sets[0], fresh_random=True))
     return references
+
+
+def _refused(inputs: InputSet, error: Exception) -> Refused:
+    return Refused(inputs.label, f"{type(error).__name__}: {error}"[:300])
 
 
 def _same(first: Sequence[Array], second: Sequence[Array]) -> bool:

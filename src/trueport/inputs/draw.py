@@ -98,11 +98,17 @@ def _redraw(leaf: LeafSpec, shape: tuple[int, ...], rng: np.random.Generator) ->
         return _mask(shape, float(values.mean()) if values.size else 0.5, rng)
     if values.size == 0:
         return np.zeros(shape, values.dtype)
+    if leaf.is_integer_mask:
+        return _mask(shape, float(values.mean()), rng).astype(values.dtype)
     if values.dtype.kind in "iu":
         low, high = int(values.min()), int(values.max())
-        return rng.integers(low, high, size=shape, dtype=np.int64, endpoint=True).astype(values.dtype)
+        widest = np.uint64 if values.dtype.kind == "u" else np.int64
+        return rng.integers(low, high, size=shape, dtype=widest, endpoint=True).astype(values.dtype)
     if leaf.is_mask:
         return np.asarray(rng.choice(values.ravel(), size=shape)).astype(values.dtype)
+    if values.dtype.kind == "c":
+        parts = [_redraw_float(part, shape, rng) for part in (values.real, values.imag)]
+        return np.asarray(parts[0] + 1j * parts[1]).astype(values.dtype)
     return _redraw_float(values, shape, rng)
 
 
@@ -119,7 +125,13 @@ def _redraw_float(values: Array, shape: tuple[int, ...], rng: np.random.Generato
         drawn = rng.random(shape)
     elif high <= 0:
         drawn = -np.abs(drawn)
-    return np.asarray(drawn).astype(values.dtype)
+    return _held(drawn, values.dtype)
+
+
+def _held(drawn: Array, dtype: np.dtype[Any]) -> Array:
+    """Returns the numbers in their type; those beyond its range become its largest ones, not infinite."""
+    largest = float(np.finfo(dtype).max)
+    return np.asarray(np.clip(drawn, -largest, largest)).astype(dtype)
 
 
 def _mask(shape: tuple[int, ...], share: float, rng: np.random.Generator) -> Array:
@@ -132,6 +144,8 @@ def _mask(shape: tuple[int, ...], share: float, rng: np.random.Generator) -> Arr
 
 def _edge(leaf: LeafSpec, regime: str, rng: np.random.Generator) -> Array:
     values = leaf.example
+    if leaf.is_integer_mask:
+        return values
     if values.dtype.kind in "iu" and values.size:
         end = {"zeros": values.min(), "constant": values.max()}.get(regime)
         return np.full_like(values, end) if end is not None else _redraw(leaf, values.shape, rng)
@@ -146,7 +160,7 @@ def _edge(leaf: LeafSpec, regime: str, rng: np.random.Generator) -> Array:
             "small": fresh * SMALL,
             "negative": -np.abs(fresh),
         }[regime]
-        return np.asarray(made).astype(values.dtype)
+        return _held(made, values.dtype)
 
 
 def _nonfinite(leaf: LeafSpec, rng: np.random.Generator) -> Array:

@@ -52,6 +52,12 @@ class LeafSpec:
         return bool(np.all(np.diff(values, axis=-1) == 1))
 
     @property
+    def is_integer_mask(self) -> bool:
+        """Whether an integer input holds just 0 and 1, both of them, as the attention masks of text models do."""
+        values = self.example
+        return values.dtype.kind in "iu" and values.ndim > 0 and set(np.unique(values).tolist()) == {0, 1}
+
+    @property
     def is_mask(self) -> bool:
         """Whether a floating-point input holds just 0 and 1, or 0 and a very negative number (additive mask)."""
         values = self.example

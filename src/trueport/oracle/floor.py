@@ -60,7 +60,10 @@ def _groups(main: Array) -> Array:
     channel = _channel(main.shape)
     if channel is not None:
         key = key + 4096 * channel
-    _, index = np.unique(key.ravel(), return_inverse=True)
+    flat = key.ravel()
+    if flat.size and int(flat.max()) <= 16 * flat.size + 65536:
+        return np.asarray(flat)
+    _, index = np.unique(flat, return_inverse=True)
     return np.asarray(index.ravel())
 
 

@@ -6,6 +6,7 @@ Algorithms, 2nd ed., section 2.1).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -30,7 +31,7 @@ class FloatType:
     @property
     def overflow(self) -> float:
         """The magnitude from which rounding to nearest gives infinity."""
-        return self.largest * (1 + self.unit_roundoff / 2)
+        return self.largest + math.ldexp(self.unit_roundoff, math.frexp(self.largest)[1] - 1)
 
     @property
     def underflow(self) -> float:

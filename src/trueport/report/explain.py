@@ -72,7 +72,10 @@ def _divergent(told: Explained) -> list[str]:
 def _crashed(told: Explained) -> list[str]:
     finding = told.findings[0] if told.findings else None
     message = _sentence(finding.message) if finding is not None else "The conversion failed"
-    return [f"{message}.", f"The conversion ended in stage {told.attribution.stage}."]
+    step = told.attribution.step
+    if step is None or step.error is not None:
+        return [f"{message}.", f"The conversion ended in stage {told.attribution.stage}."]
+    return [f"{message}.", f"The first checkpoint that fails is '{step.name}' (stage {told.attribution.stage})."]
 
 
 def _inconclusive(told: Explained) -> list[str]:
@@ -88,6 +91,8 @@ def _unseen(told: Explained) -> str:
     e = told.elements
     if told.resolution is None:
         seen = "No relative error could have been seen in some output"
+    elif told.resolution == 0:
+        seen = "Any difference in the compared elements would have been seen"
     else:
         seen = f"A relative error below {told.resolution:.1e} of a whole output would have gone unseen"
     unstable = (

@@ -159,6 +159,8 @@ def _fact_rows(check: Check, *, verbose: bool) -> Iterator[tuple[str, str]]:
     yield "score", f"{score}; from {_number(check.floor.threshold)} on a difference counts"
     if check.resolution is None:
         yield "resolution", "not established: nothing can be said about errors that would not have been seen"
+    elif check.resolution == 0:
+        yield "resolution", "any difference in the compared elements would have been seen"
     else:
         yield "resolution", f"relative errors below {_number(check.resolution)} would not have been seen"
     counted = check.elements

@@ -125,10 +125,10 @@ FAULTS = (
         "Softplus written out is fused to another activation",
     ),
     _wrong(
-        "gelu-fused-to-tanh",
-        _rewriting(lambda op, x: op.Gelu(x), lambda op, x: op.Gelu(x, approximate="tanh")),
+        "gelu-fused-to-silu",
+        _rewriting(lambda op, x: op.Gelu(x), lambda op, x: op.Mul(x, op.Sigmoid(x))),
         NETWORK,
-        "GELU is replaced by its approximation",
+        "GELU is replaced by SiLU",
     ),
     _wrong(
         "folded-constant-scaled",

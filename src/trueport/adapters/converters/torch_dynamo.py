@@ -66,8 +66,9 @@ class TorchDynamo:
             lowered = _core._prepare_exported_program_for_export(program, registry=registry)
             yield Checkpoint(Stage.LOAD_MODEL, self.plan[1][1], CapturedProgram(lowered, example))
             onnx_program = _core._exported_program_to_onnx_program(lowered, registry=registry)
-        yield model_checkpoint(Stage.NODE_CONVERSION, self.plan[2][1], onnx_program.model_proto, options)
+        # Until the version is converted the model claims an opset that its operators may not belong to.
         onnx_program.model = onnxscript_apis.convert_version(onnx_program.model, opset)
+        yield model_checkpoint(Stage.NODE_CONVERSION, self.plan[2][1], onnx_program.model_proto, options)
         if extra.get("optimize", True):
             onnx_program.optimize()
         yield model_checkpoint(Stage.OPTIMIZATION, self.plan[3][1], onnx_program.model_proto, options)

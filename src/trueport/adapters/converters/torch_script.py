@@ -100,7 +100,14 @@ class TracedGraph:
         args, kwargs = rebuild(self._example, inputs.arrays)
         leaves = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         parameters = [p.detach().clone() if isinstance(p, Tensor) else p for p in self._parameters]
-        return lambda: self._function(*leaves, *parameters), leaves
+
+        def run() -> Any:
+            # From the second run on the interpreter would run a graph that it rewrote for itself, whose operators are
+            # not those of the trace and do not all pass through the tape.
+            with torch.jit.optimized_execution(False):
+                return self._function(*leaves, *parameters)
+
+        return run, leaves
 
 
 class _Trace:

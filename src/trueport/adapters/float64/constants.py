@@ -16,12 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueport.oracle.units import float_type
+from trueport.oracle.units import FLOAT_TYPES, float_type
 
 Array = NDArray[Any]
 
 SIMPLE_BITS = 10
 """Numbers with no more significant bits than this are taken for written, not computed: 0.5, 3, -6, 1024."""
+
+
+_LARGEST = [kind.largest for kind in FLOAT_TYPES.values()]
+"""`finfo(type).max` is written into masks; moved by a last place it would become infinite."""
 
 
 class KnownNumbers:
@@ -60,7 +64,7 @@ class KnownNumbers:
         wide = np.asarray(values, dtype=np.float64)
         mantissa, _ = np.frexp(wide)
         scaled = mantissa * 2.0**SIMPLE_BITS
-        unknown = np.isfinite(wide) & (scaled != np.rint(scaled))
+        unknown = np.isfinite(wide) & (scaled != np.rint(scaled)) & ~np.isin(np.abs(wide), _LARGEST)
         if not unknown.any():
             return np.asarray(unknown)
         for candidate in (wide, -wide):

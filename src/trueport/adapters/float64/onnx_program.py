@@ -11,12 +11,13 @@ import onnx
 from numpy.typing import NDArray
 
 from trueport.adapters.float64.constants import KnownNumbers
-from trueport.adapters.float64.onnx import Float64Evaluator
+from trueport.adapters.float64.onnx import Float64Evaluator, Node
 from trueport.adapters.float64.onnx.plan import Perturbation, Step
 from trueport.adapters.float64.onnx.rounding import Budget, Rounding, noisy_runs
 from trueport.adapters.protocols import NoFloat64Error, Wide
 from trueport.inputs.draw import InputSet
 from trueport.onnxgraph.interface import Interface, read_interface
+from trueport.oracle.fingerprint import Fingerprint
 from trueport.oracle.units import FLOAT_TYPES
 
 Array = NDArray[Any]
@@ -114,6 +115,16 @@ class OnnxProgram:
             lambda rounding, _: self._run(inputs, None, rounding), draws=draws, seed=seed, wide=False, budgets=budgets
         )
         return self._run(inputs, None), runs
+
+    def fingerprints(self, inputs: InputSet) -> list[Fingerprint]:
+        """Returns the fingerprints of all floating-point values that the model computes or holds."""
+        found: list[Fingerprint] = []
+
+        def observe(_node: Node, _names: list[str], values: list[Any]) -> None:
+            found.extend(Fingerprint.of(v) for v in values if isinstance(v, np.ndarray) and v.dtype.kind == "f")
+
+        self._evaluator.run(self.feeds(inputs), observe=observe)
+        return found
 
     def _computed(self, known: KnownNumbers) -> dict[str, Array]:
         masks = {

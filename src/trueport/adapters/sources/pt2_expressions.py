@@ -108,7 +108,6 @@ _OPERATORS = frozenset(
 )
 _TORCH_SYMBOLIC = re.compile(r"torch\.(sym_\w+|_sym_\w+)")
 _NAMED_OPERATOR = re.compile(r"torch\.ops\.([a-z]\w*)\.(\w+)(?:\.(\w+))?")
-_FILE_ARGUMENTS = frozenset({"filename", "path", "file"})
 _MOST_CHARACTERS = 10_000  # longer expressions are no sizes
 
 
@@ -154,11 +153,12 @@ def _is_tensor_operator(text: str) -> bool:
         return False
     overloads = operator.overloads()
     chosen = overloads if overload_name is None else [overload_name]
-    return all(o in overloads and not _FILE_ARGUMENTS & _argument_names(operator, o) for o in chosen)
+    return all(o in overloads and not _takes_file(getattr(operator, o)) for o in chosen)
 
 
-def _argument_names(operator: Any, overload: str) -> set[str]:
-    return {argument.name for argument in getattr(operator, overload)._schema.arguments}
+def _takes_file(overload: Any) -> bool:
+    # aten::from_file maps a file and can create it.
+    return any("file" in a.name or (a.name == "path" and str(a.type) == "str") for a in overload._schema.arguments)
 
 
 def _unsafe(text: str, calls: frozenset[str], attributes: frozenset[str]) -> str | None:

@@ -101,7 +101,7 @@ def _leaf_specs(subject: Subject) -> Iterator[tuple[str, Tensor, Any]]:
         positional = [shapes.get(p) for p, _ in zip(parameters, example.args, strict=False)]
         keyword = {k: shapes.get(k) for k in example.kwargs}
     else:
-        listed = list(shapes)
+        listed = _opened(list(shapes), subject.model, len(example.args))
         positional = listed[: len(example.args)]
         keyword = dict(zip(example.kwargs, listed[len(example.args) :], strict=False))
     named = leaf_names(subject.model, example.args, example.kwargs)
@@ -116,6 +116,16 @@ def _leaf_specs(subject: Subject) -> Iterator[tuple[str, Tensor, Any]]:
     for (name, leaf), spec in zip(named, specs, strict=True):
         if isinstance(leaf, Tensor):
             yield name, leaf, spec
+
+
+def _opened(shapes: list[Any], model: Any, count: int) -> list[Any]:
+    """Opens the part for `*args`, which `torch.export` takes as one tuple."""
+    for number, parameter in enumerate(forward_parameters(model).values()):
+        if parameter.kind is parameter.VAR_POSITIONAL and number < len(shapes):
+            inner = shapes[number]
+            if isinstance(inner, list | tuple) and len(inner) == count - number:
+                return [*shapes[:number], *inner, *shapes[number + 1 :]]
+    return shapes
 
 
 def _spread(value: Any, spec: Any) -> list[Any]:

@@ -264,6 +264,7 @@ class Ordinary(nn.Module):
         return {"y": y, "state": list(state)}, torch.einsum("bij,bkj->bik", x, y), masked, resized, x.nonzero()
 
 
+@pytest.mark.filterwarnings("ignore:The tensor attributes")  # what torch.export says about every LSTM
 def test_real_programs_are_not_refused(tmp_path):
     program = torch.export.export(Ordinary().eval(), (torch.randn(3, 5, 4),), dynamic_shapes=({0: Dim("b")},))
     torch.export.save(program, tmp_path / "ordinary.pt2")

@@ -32,36 +32,12 @@ NO_BUDGETS: Mapping[str, Budget] = {}
 
 # Their inner sums and differences amplify the rounding of their inputs.
 _COMPOSITE = frozenset(
-    [
-        "LayerNormalization",
-        "GroupNormalization",
-        "InstanceNormalization",
-        "BatchNormalization",
-        "RMSNormalization",
-        "LpNormalization",
-        "MeanVarianceNormalization",
-        "SkipLayerNormalization",
-        "LRN",
-        "LSTM",
-        "GRU",
-        "RNN",
-        "Attention",
-        "MultiHeadAttention",
-        "Det",
-        "Einsum",
-        "ReduceLogSumExp",
-        "Resize",
-        "GridSample",
-        "LogSoftmax",
-        "Softmax",
-        "Gelu",
-        "BiasGelu",
-        "FastGelu",
-        "QuickGelu",
-        "Softplus",
-        "Mish",
-    ]
-)
+    {
+        "LayerNormalization", "GroupNormalization", "InstanceNormalization", "BatchNormalization", "RMSNormalization",
+        "LpNormalization", "MeanVarianceNormalization", "SkipLayerNormalization", "LRN", "LSTM", "GRU", "RNN", "Det",
+        "Einsum", "Resize", "GridSample", "Gelu", "BiasGelu", "FastGelu", "QuickGelu", "Softplus", "Mish",
+    }
+)  # fmt: skip
 _COMPOSITE_PLACES = 8.0
 # Evaluated on squared operands they give the sum of the squared terms.
 _CONTRACTIONS = frozenset(
@@ -109,6 +85,12 @@ class Rounding:
             noise = np.maximum(noise, extra)
         if operator in _COMPOSITE and step.bodies is None:
             noise = np.maximum(noise, self._composite(step, arguments, index, value, unit))
+        if operator in ("Softmax", "Attention", "MultiHeadAttention"):
+            # exp(x - max) is as good as its argument, which is rounded; never as good as x, which a mask may make huge.
+            noise = noise + np.abs(value) * unit * (_COMPOSITE_PLACES + np.abs(np.log(np.abs(value) + 1e-300)))
+        if operator in ("Add", "Sub"):
+            # A correctly rounded sum is off by no more than its smaller operand: a mask of -3e38 stays itself.
+            noise = np.minimum(noise, np.minimum(np.abs(arguments[0]), np.abs(arguments[1])))
         noise = np.where(np.isfinite(noise) & np.isfinite(value), noise, 0.0)
         return np.asarray(value + draw(self._rng, noise, coherent=self._coherent))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from trueport.adapters.float64.constants import KnownNumbers
+from trueport.adapters.float64.torch.observability import Recorder, Unseen, unseen_operators
 from trueport.adapters.float64.torch.shadow import WIDE, Shadow
 from trueport.adapters.float64.torch.state import preserved
 from trueport.adapters.float64.torch.tape import Tape, TapeResult, dtype_name, record
@@ -24,6 +25,8 @@ from trueport.inputs.draw import InputSet
 from trueport.oracle.compare import ReferenceOutput
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import Draws
+from trueport.oracle.thresholds import THRESHOLDS
+from trueport.oracle.units import FLOAT_TYPES
 
 Array = NDArray[Any]
 
@@ -121,7 +124,29 @@ class EagerModule:
         leaves = output_leaves(outputs)
         values = tuple(_reference_output(name, leaf, tape, draws) for name, leaf in leaves)
         structure = str(pytree.tree_structure(outputs)).replace("\n", " ")
-        return Reference(values, tape.result, tuple(_plain_array(p) for p in plain), structure)
+        real = tuple(_plain_array(p) for p in plain)
+        if len(real) == len(values):
+            values = tuple(_trusted(v, r) for v, r in zip(values, real, strict=True))
+        return Reference(values, tape.result, real, structure)
+
+    def unseen(self, inputs: InputSet, threshold: float) -> list[Unseen] | None:
+        """Returns the operators that no output shows at this input set; None where this cannot be determined."""
+        args, kwargs = rebuild(self.example, inputs.arrays)
+        tensors = tuple(t for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor))
+        recorder, draws = Recorder(), Draws(0, 2)
+        with preserved(self.module):
+            outputs, tape = record(
+                lambda: self.module(*args, **kwargs),
+                draws=draws,
+                rng=np.random.default_rng([self.seed, 0]),
+                inputs=tensors,
+                parameters=self._parameters,
+                recorder=recorder,
+            )
+        leaves = [leaf for _, leaf in output_leaves(outputs) if isinstance(leaf, Tensor) and leaf.dtype in WIDE]
+        shadows = [tape.shadow(leaf) for leaf in leaves]
+        floors = [elementwise_floor(to_array(s.main), [to_array(r) for r in s.noisy or []]) for s in shadows]
+        return unseen_operators(recorder, shadows, floors, threshold)
 
 
 def _plain_array(leaf: Any) -> Array:
@@ -146,7 +171,23 @@ def _reference_output(name: str, leaf: Any, tape: Tape, draws: Draws) -> Referen
     unstable = _unstable(shadow, value, floors[1], draws)
     if tape.result.undecidable:
         unstable = np.ones(value.shape, bool)
-    return ReferenceOutput(name, dtype_name(leaf.dtype), value, floors[0], floors[1], unstable, draws.total)
+    others = tuple(to_array(other) for other in shadow.other or () if other.shape == shadow.main.shape)
+    return ReferenceOutput(name, dtype_name(leaf.dtype), value, floors[0], floors[1], unstable, draws.total, others)
+
+
+def _trusted(output: ReferenceOutput, real: Array) -> ReferenceOutput:
+    """Marks as unstable what the source's own run does not confirm: there floor or tape are not to be trusted."""
+    if output.value.shape != real.shape or output.value.dtype.kind not in "fc" or output.draws == 0:
+        return output
+    with np.errstate(all="ignore"):
+        wide = real.astype(output.value.dtype)
+        kind = FLOAT_TYPES[output.dtype]
+        allowed = (
+            THRESHOLDS.arithmetic * output.arithmetic_floor + np.abs(output.value) * kind.unit_roundoff + kind.flushed
+        )
+        same = (np.isnan(wide) & np.isnan(output.value)) | (wide == output.value)
+        confirmed = same | (np.abs(wide - output.value) <= allowed)
+    return output if confirmed.all() else replace(output, unstable=output.unstable | ~confirmed)
 
 
 def _unstable(shadow: Shadow, value: Array, floor: Array, draws: Draws) -> Array:

@@ -34,8 +34,13 @@ def preserved(module: nn.Module) -> Iterator[None]:
                 owner._buffers.update(buffers)
             with torch.no_grad():
                 for tensor, version, copied in tensors.values():
-                    if tensor._version != version and copied is not None:
+                    if copied is not None and (tensor._version != version or _written(tensor, copied)):
                         tensor.copy_(copied)
+
+
+def _written(tensor: Tensor, before: Tensor) -> bool:
+    """Whether a kernel wrote without raising the version, as batch normalization does to its running statistics."""
+    return not isinstance(tensor, nn.Parameter) and not torch.equal(tensor, before)
 
 
 def _small_parameters(module: nn.Module) -> list[Tensor]:

@@ -23,12 +23,13 @@ from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.torch.jumps import ALTERNATES, continuous_part, selection_dim, shifted, singular
 from trueport.adapters.float64.torch.kernel_noise import extra_noise
+from trueport.adapters.float64.torch.observability import Entry, Recorder, source_line
 from trueport.adapters.float64.torch.operators import Operator, describe
 from trueport.adapters.float64.torch.shadow import WIDE, Shadow, widen
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import Draws, draw, local_noise, meaning_scale
 from trueport.oracle.thresholds import THRESHOLDS
-from trueport.oracle.units import FLOAT_TYPES
+from trueport.oracle.units import FLOAT_TYPES, FloatType
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -66,6 +67,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         inputs: tensors that the model's result may depend on; all others count as constants.
         parameters: float64 copies of parameters, shared between runs; filled on the way.
         known: for a candidate, what the source holds.
+        recorder: receives the operators, to find out which of them no output shows.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         inputs: tuple[Tensor, ...] = (),
         parameters: WeakTensorKeyDictionary | None = None,
         known: KnownNumbers | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         super().__init__()
         self.result = TapeResult()
@@ -84,6 +87,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         self._shadows = WeakIdKeyDictionary()
         self._parameters = parameters
         self._known = known
+        self._recorder = recorder
         self._item_values: set[float] = set()
         for tensor in inputs:
             if tensor.dtype in WIDE:
@@ -139,7 +143,37 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             self._register_trivial(call, real, trivial=trivial)
             return real
         self._register(call, real, before, local if local is not None else real)
+        if self._recorder is not None:
+            self._record(self._recorder, call, real)
         return real
+
+    def _record(self, recorder: Recorder, call: _Call, real: Any) -> None:
+        results = [self.shadow(t) for t in _tensors([real])]
+        literal = self._literal if any(t.dtype in WIDE for t in call.tensors) else _identity
+
+        def again(table: dict[int, Tensor]) -> Any:
+            return call.func(*_replace(call.args, table, literal), **_replace_kwargs(call.kwargs, table, literal))
+
+        constant = all(s.constant for s in call.shadows)
+        frozen = {
+            id(t): s.main.clone()
+            for t, s in zip(call.tensors, call.shadows, strict=True)
+            if not s.main.is_floating_point()
+        }
+        recorder.add(
+            Entry(
+                again,
+                str(call.func),
+                call.facts.name,
+                source_line(),
+                call.tensors,
+                call.shadows,
+                results,
+                constant,
+                call.exact,
+                frozen,
+            )
+        )
 
     def _scalar(self, func: Any, tensor: Tensor, shadow: Shadow) -> Any:
         """A tensor becomes a number of the program: the float64 one, and a branch may hang on it."""
@@ -395,6 +429,8 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         noise = local_noise(
             shadow.main.numpy(), real, name, extra, inexact=not call.facts.correctly_rounded or real is None
         )
+        if number == 0:
+            noise = _absorbed(call, noise)
         self._inject(shadow, torch.from_numpy(noise), name, constant=shadow.constant)
 
     def _adopt_decision(self, shadow: Shadow, tensor: Tensor, call: _Call) -> None:
@@ -474,6 +510,16 @@ class _Call:
         return view
 
 
+def _absorbed(call: _Call, noise: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A correctly rounded sum is off by no more than its smaller operand: a mask of -3e38 absorbs and stays itself."""
+    if call.facts.name not in ("add", "sub", "rsub") or call.facts.mutates or len(call.args) < 2:
+        return noise
+    args, kwargs = call.wide_arguments()
+    first, second = (np.abs(np.asarray(a.numpy() if isinstance(a, Tensor) else a)) for a in args[:2])
+    alpha = kwargs.get("alpha", 1)
+    return np.asarray(np.minimum(noise, np.minimum(first, second * abs(alpha))))
+
+
 def _identity(value: Any) -> Any:
     return value
 
@@ -541,15 +587,22 @@ def _columns(results: list[Any] | None, width: int) -> list[list[Tensor] | None]
 def _saturate(shadow: Shadow, name: str) -> None:
     """Applies the real type's range: what rounds beyond its largest number is infinite, what rounds to zero is zero."""
     kind = FLOAT_TYPES[name]
+    if shadow.main.is_complex() or shadow.main.dtype != torch.float64 or _far_inside(shadow.main, kind):
+        return
     for value in itertools.chain([shadow.main], shadow.noisy or (), shadow.other or ()):
-        if value.is_complex() or value.dtype != torch.float64 or value.numel() == 0:
-            continue
         magnitude = value.abs()
-        if bool((magnitude > kind.overflow).any()):
-            value.masked_fill_((value > kind.overflow), torch.inf).masked_fill_(value < -kind.overflow, -torch.inf)
-        small = (magnitude <= kind.underflow) & (magnitude > 0)
-        if bool(small.any()):
-            value.masked_fill_(small, 0.0)
+        value.masked_fill_((value > kind.overflow), torch.inf).masked_fill_(value < -kind.overflow, -torch.inf)
+        value.masked_fill_((magnitude <= kind.underflow) & (magnitude > 0), 0.0)
+
+
+def _far_inside(main: Tensor, kind: FloatType) -> bool:
+    """Whether no number is anywhere near the ends of the range, so that no noisy one can be beyond them."""
+    if main.numel() == 0:
+        return True
+    magnitude = main.abs()
+    magnitude[magnitude == 0] = 1.0
+    low, high = torch.aminmax(magnitude)
+    return bool(low > 1e3 * kind.underflow) and bool(high < 1e-3 * kind.overflow)
 
 
 def record(
@@ -560,6 +613,7 @@ def record(
     inputs: tuple[Tensor, ...],
     parameters: WeakTensorKeyDictionary | None = None,
     known: KnownNumbers | None = None,
+    recorder: Recorder | None = None,
 ) -> tuple[Any, Tape]:
     """Runs a program under a tape.
 
@@ -570,11 +624,12 @@ def record(
         inputs: the tensors in its arguments.
         parameters: cache of float64 parameters, shared between runs of the same module.
         known: for a candidate, what the source holds; casts to other types are carried out.
+        recorder: receives the operators.
 
     Returns:
         The outputs of the real run, and the tape that knows their companions.
     """
-    tape = Tape(draws=draws, rng=rng, inputs=inputs, parameters=parameters, known=known)
+    tape = Tape(draws=draws, rng=rng, inputs=inputs, parameters=parameters, known=known, recorder=recorder)
     with _plain_kernels(), torch.no_grad(), tape:
         return run(), tape
 

@@ -34,6 +34,8 @@ _LONGEST = {"sequence": 60}
 # most are called with one, as generation does, and a few without.
 _MASKED = (tokens(), mask())
 _BARE = (tokens(),)
+# These loop over the positions, so that the length becomes part of the program.
+_FIXED_LENGTH = (tokens(symbol=None),)
 
 
 def _llama_like(
@@ -81,11 +83,11 @@ TEXT_DECODERS: tuple[Architecture, ...] = (
     _llama_like("cohere", "Cohere, interleaved rotary positions", "Cohere", logit_scale=1.0),
     _llama_like("granite", "Granite, scaled residuals", "Granite"),
     _llama_like("mixtral", "Mixtral, mixture of experts", "Mixtral", num_local_experts=4, num_experts_per_tok=2),
-    _other("mamba", "Mamba, selective state space", "Mamba", _STATE_SPACE | {"time_step_rank": 4}, _BARE),
+    _other("mamba", "Mamba, selective state space", "Mamba", _STATE_SPACE | {"time_step_rank": 4}, _FIXED_LENGTH),
     _other("mamba2", "Mamba-2, state space duality", "Mamba2",
            _STATE_SPACE | {"num_heads": 8, "head_dim": 8, "n_groups": 2, "chunk_size": 4}, _BARE),
     _other("rwkv", "RWKV, linear recurrence", "Rwkv",
            {"vocab_size": 120, "hidden_size": 32, "attention_hidden_size": 32, "num_hidden_layers": 2,
             "intermediate_size": 64, "context_length": 64, "use_cache": False, "tie_word_embeddings": False,
-            "bos_token_id": 1, "eos_token_id": 2}, _BARE),
+            "bos_token_id": 1, "eos_token_id": 2}, _FIXED_LENGTH),
 )  # fmt: skip

@@ -53,7 +53,7 @@ def calibrate(module: nn.Module, args: tuple[Any, ...]) -> None:
         for layer in module.modules():
             if getattr(layer, "running_var", None) is not None:
                 hooks.callback(layer.register_forward_pre_hook(_take_statistics).remove)
-            elif _fan_in(layer) and id(layer.weight) not in shared:
+            elif _fan_in(layer) and id(layer._parameters.get("weight")) not in shared:
                 hooks.callback(layer.register_forward_hook(_rescaled_once(done)).remove)
         module(*args)
 
@@ -78,19 +78,14 @@ def _drawn(name: str, parameter: torch.Tensor, owner: nn.Module, generator: np.r
     if "bias_table" in last or "relative_attention_bias" in name:
         return 0.5 * normal
     if last.endswith("bias") or last.startswith("bias"):
-        return parameter.detach().double().numpy() * _keeps(owner) + 0.1 * normal
+        return 0.1 * normal
     if _is_gain(last, parameter):
         return 0.7 + 0.1 * clipped
     if last in ("weight_g", "original0"):  # lengths of the rows of a weight norm
-        return _row_lengths(owner, shape) * (1 + 0.1 * clipped)
+        return _row_length(owner, parameter.numel()) * (1 + 0.1 * clipped)
     if "experts" in type(owner).__name__.lower():  # one matrix per expert, the inputs last
         return normal / math.sqrt(shape[-1])
     return normal * (0.5 if parameter.dim() != 2 or "token" in last or "pos" in last else 1 / math.sqrt(shape[-1]))
-
-
-def _keeps(owner: nn.Module) -> float:
-    # The bias of the step size of a state-space layer sets its time scale; all other biases start at zero.
-    return 1.0 if getattr(owner, "_no_reinit", False) else 0.0
 
 
 def _is_gain(last: str, parameter: torch.Tensor) -> bool:
@@ -98,10 +93,10 @@ def _is_gain(last: str, parameter: torch.Tensor) -> bool:
     return small and any(part in last for part in ("gamma", "lambda", "layer_scale", "gain"))
 
 
-def _row_lengths(owner: nn.Module, shape: tuple[int, ...]) -> float:
-    rows = max(1, math.prod(shape))
-    total = sum(p.numel() for p in owner.parameters() if p.dim() > 1 and p.shape != shape)
-    return math.sqrt(total / rows / max(1, total // rows)) if total else 1.0
+def _row_length(owner: nn.Module, rows: int) -> float:
+    """Returns the length of a row for which the entries of the weight have a std of 1/sqrt(fan in)."""
+    outputs = max((p.shape[0] for p in owner.parameters(recurse=False) if p.numel() > rows), default=rows)
+    return math.sqrt(outputs / rows)
 
 
 def _is_norm(layer: nn.Module) -> bool:
@@ -110,7 +105,8 @@ def _is_norm(layer: nn.Module) -> bool:
 
 def _fan_in(layer: nn.Module) -> int:
     """Returns how many products make one output of a layer with weights, or 0 for another layer."""
-    weight: Any = getattr(layer, "weight", None)
+    # A weight that is computed from others (weight norm) is no parameter and cannot be rescaled.
+    weight: Any = layer._parameters.get("weight")
     if not isinstance(weight, torch.Tensor) or weight.dim() < 2 or isinstance(layer, nn.Embedding):
         return 0
     if type(layer).__name__ == "Conv1D":  # the transposed linear layer of GPT-2

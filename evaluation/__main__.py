@@ -1,0 +1,57 @@
+"""`python -m evaluation [TASK ...]`: runs tasks one after the other and skips what is measured already.
+
+Records lie in docs/results/<task>/<day of the first record>.jsonl; `--anew` begins a new file for today.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaluation import registry
+from evaluation.store import SCHEMA, Store
+from trueport.core.versions import base_versions, package_versions
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+_PACKAGES = ("torch", "onnx", "onnxscript", "onnx-ir", "onnxruntime", "transformers")
+
+
+def run(name: str, *, anew: bool, today: datetime.date) -> None:
+    """Measures what is missing of a task and writes it up."""
+    task = registry.load(name)
+    folder = RESULTS / name
+    found = sorted(folder.glob("*.jsonl"))
+    path = folder / f"{today.isoformat()}.jsonl" if anew or not found else found[-1]
+    store = Store(path)
+    versions = {**base_versions(), **package_versions(*_PACKAGES)}
+    for key in task.items():
+        if key in store:
+            continue
+        started = time.perf_counter()
+        measured = task.measure(key)
+        elapsed_s = time.perf_counter() - started
+        store.add({
+            "schema": SCHEMA, "task": name, "key": key, "day": today.isoformat(), "elapsed_s": elapsed_s,
+            "versions": versions, "measured": measured,
+        })  # fmt: skip
+        print(f"{name}: {key} ({elapsed_s:.1f} s)", flush=True)
+    registry.write_up(task, store.records, folder)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the tasks named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m evaluation", description=__doc__)
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"some of: {', '.join(registry.TASKS) or 'none yet'}")
+    parser.add_argument("--anew", action="store_true", help="measure everything again, into a file of today")
+    chosen = parser.parse_args(arguments)
+    for name in chosen.tasks or registry.TASKS:
+        run(name, anew=chosen.anew, today=datetime.datetime.now(tz=datetime.UTC).date())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

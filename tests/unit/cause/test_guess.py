@@ -1,0 +1,77 @@
+"""Every rule fires on its evidence, the surer one first, and thin evidence is `other`."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from trueport.cause import Evidence, Guess, guess
+from trueport.core.taxonomy import Cause, Kind, Stage, Verdict
+
+DIVERGENT, CRASHED = Verdict.DIVERGENT, Verdict.CRASHED
+
+CASES = [
+    (Evidence(CRASHED, Stage.EXPORT, Kind.EXCEPTION, misused=True), Cause.API_MISUSE),
+    (Evidence(DIVERGENT, Stage.LOAD_MODEL, Kind.VALUE, only_away=True, misused=True), Cause.API_MISUSE),
+    (Evidence(CRASHED, Stage.RUNTIME, Kind.NO_KERNEL, no_kernel=True), Cause.INCOMPATIBILITY_EXTERNAL),
+    (
+        Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("ConversionError", "DispatchError")),
+        Cause.INCOMPATIBILITY_EXTERNAL,
+    ),
+    (
+        Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("UnsupportedOperatorError",)),
+        Cause.INCOMPATIBILITY_EXTERNAL,
+    ),
+    (
+        Evidence(CRASHED, Stage.LOAD_MODEL, Kind.EXCEPTION, ("TorchExportError", "GuardOnDataDependentSymNode")),
+        Cause.ALGORITHM_TRACING,
+    ),
+    (Evidence(DIVERGENT, Stage.LOAD_MODEL, Kind.VALUE, only_away=True), Cause.ALGORITHM_TRACING),
+    (Evidence(DIVERGENT, Stage.LOAD_MODEL, Kind.SHAPE, only_away=True), Cause.ALGORITHM_TRACING),
+    (
+        Evidence(DIVERGENT, Stage.NODE_CONVERSION, Kind.SHAPE, only_away=True, only_sizes=True),
+        Cause.ALGORITHM_TRACING,
+    ),
+    (Evidence(DIVERGENT, Stage.NODE_CONVERSION, Kind.DTYPE), Cause.TYPE_TENSOR),
+    (Evidence(DIVERGENT, Stage.EXPORT, Kind.DECLARED_TYPE), Cause.TYPE_TENSOR),
+    (Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("TypeError",)), Cause.TYPE_CONVENTIONAL),
+    (Evidence(CRASHED, Stage.OPTIMIZATION, Kind.EXCEPTION, ("AttributeError",)), Cause.TYPE_CONVENTIONAL),
+    (Evidence(DIVERGENT, Stage.NODE_CONVERSION, Kind.SHAPE), Cause.SHAPE),
+    (Evidence(DIVERGENT, Stage.RUNTIME, Kind.RANK), Cause.SHAPE),
+    (Evidence(DIVERGENT, Stage.EXPORT, Kind.OUTPUT_COUNT), Cause.SHAPE),
+    (Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("IndexError",)), Cause.SHAPE),
+    (Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("ValueError",)), Cause.INCOMPATIBILITY_EXTERNAL),
+    (Evidence(DIVERGENT, Stage.OPTIMIZATION, Kind.VALUE), Cause.ALGORITHM_OPTIMIZATION),
+    (Evidence(DIVERGENT, Stage.NODE_CONVERSION, Kind.VALUE), Cause.ALGORITHM_LOGIC),
+    (Evidence(DIVERGENT, Stage.LOAD_MODEL, Kind.NONFINITE), Cause.ALGORITHM_LOGIC),
+    (Evidence(DIVERGENT, Stage.RUNTIME, Kind.VALUE), Cause.OTHER),
+    (Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, ("RuntimeError",)), Cause.OTHER),
+    (Evidence(DIVERGENT, None, Kind.VALUE), Cause.OTHER),
+]
+
+
+@pytest.mark.parametrize(("evidence", "cause"), CASES)
+def test_cause(evidence, cause):
+    assert guess(evidence).cause is cause
+
+
+def test_every_guess_says_what_it_rests_on():
+    assert all(guess(evidence).because for evidence, _ in CASES)
+
+
+def test_a_translation_that_is_missing_is_named():
+    told = guess(Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("Outer", "DispatchError")))
+    assert "DispatchError" in told.because
+
+
+def test_only_other_sizes_point_to_tracing_wherever_it_shows():
+    for stage in (Stage.NODE_CONVERSION, Stage.OPTIMIZATION, Stage.EXPORT, Stage.RUNTIME):
+        assert guess(Evidence(DIVERGENT, stage, Kind.VALUE, (), True, True)).cause is Cause.ALGORITHM_TRACING
+
+
+def test_there_is_a_guess_for_all_evidence():
+    for verdict, stage, kind, away, sizes in itertools.product(Verdict, (*Stage, None), Kind, *[(False, True)] * 2):
+        told = guess(Evidence(verdict, stage, kind, (), away, sizes))
+        assert isinstance(told, Guess)
+        assert told.cause in Cause
