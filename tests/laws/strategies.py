@@ -10,13 +10,25 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from trueport.core.result import (
-    Check, CheckResult, Elements, Finding, Floor, InputInfo, NodeRef, StageRecord, SubjectInfo, exit_code,
+    Check,
+    CheckResult,
+    Elements,
+    Finding,
+    Floor,
+    InputInfo,
+    NodeRef,
+    StageRecord,
+    SubjectInfo,
+    exit_code,
 )  # fmt: skip
 from trueport.core.taxonomy import Cause, Kind, Lane, Role, Stage, Status, Symptom, Verdict
 from trueport.oracle.compare import ReferenceOutput
 
 LAW = settings(
-    max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 FLOATS = ("float32", "float16", "float64")
@@ -71,7 +83,13 @@ FINDINGS = st.builds(
     st.none() | st.sampled_from(Stage), st.none() | st.sampled_from(Cause), TEXT, tuples(NODES), TEXT, MAPS,
 )  # fmt: skip
 RECORDS = st.builds(
-    StageRecord, st.sampled_from(Stage), TEXT, st.sampled_from(Status), st.sampled_from(Lane), st.none() | NUMBERS, NUMBERS
+    StageRecord,
+    st.sampled_from(Stage),
+    TEXT,
+    st.sampled_from(Status),
+    st.sampled_from(Lane),
+    st.none() | NUMBERS,
+    NUMBERS,
 )
 INPUTS = st.builds(InputInfo, TEXT, TEXT, tuples(st.integers(0, 10)))
 SUBJECTS = st.builds(SubjectInfo, TEXT, TEXT, TEXT, TEXT, st.none() | st.booleans(), tuples(INPUTS))

@@ -58,7 +58,7 @@ def test_a_change_beyond_the_threshold_is_seen_in_meaning(value, times, sign, da
 def test_a_change_inside_the_threshold_is_not(value, share, sign):
     reference = reference_of(value, dtype="float32")
     allowed = THRESHOLDS.meaning * reference.meaning_floor
-    assert not compare_meaning(reference, value + sign * share * allowed).different
+    assert not compare_meaning(reference, np.asarray(value + sign * share * allowed)).different
 
 
 @LAW
@@ -112,17 +112,17 @@ def test_an_element_never_excuses_another(value, data):
 
 
 @LAW
-@given(finite_arrays(FILLED), finite_arrays(FILLED), st.floats(1.0, 1e6))
-def test_a_larger_error_never_scores_less(value, error, times):
-    assume(value.shape == error.shape)
+@given(finite_arrays(FILLED), st.integers(0, 2**32 - 1), st.floats(1.0, 1e6))
+def test_a_larger_error_never_scores_less(value, seed, times):
+    error = np.random.default_rng(seed).standard_normal(value.shape)
     reference = reference_of(value, dtype="float32")
-    small, large = (compare_meaning(reference, value + e).score for e in (error, error * times))
-    assert large >= small * (1 - 1e-9)
+    small, large = (compare_meaning(reference, np.asarray(value + e)).score for e in (error, error * times))
+    assert large >= small * (1 - 1e-6)
 
 
 @LAW
 @given(arrays(FLOATS + EXACT, FILLED), st.data())
-def test_a_tainted_element_is_never_compared(value, data):
+def test_a_tainted_element_counts_only_where_it_agrees(value, data):
     index = _place(data, value)
     reference = reference_of(value)
     reference.unstable[index] = True
@@ -130,14 +130,17 @@ def test_a_tainted_element_is_never_compared(value, data):
     changed[index] = ~changed[index] if value.dtype.kind == "b" else 1
     told = compare_meaning(reference, changed)
     assert not told.different
-    assert (told.compared, told.unstable) == (value.size - 1, 1)
+    agrees = not compare_meaning(reference_of(value), changed).different
+    assert (told.compared, told.unstable) == (value.size - (not agrees), int(not agrees))
 
 
 @LAW
 @given(arrays(FLOATS + EXACT, SHAPES))
 def test_nothing_is_written(value):
     reference = reference_of(value)
-    kept = [a.copy() for a in (reference.value, reference.meaning_floor, reference.arithmetic_floor, reference.unstable)]
+    kept = [
+        a.copy() for a in (reference.value, reference.meaning_floor, reference.arithmetic_floor, reference.unstable)
+    ]
     candidate = value.copy()
     compare_meaning(reference, reference.value, extra_floor=np.ones(value.shape))
     compare_arithmetic(reference, candidate, extra_floor=np.ones(value.shape))

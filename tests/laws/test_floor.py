@@ -60,7 +60,9 @@ def test_batches_channels_and_places_may_be_permuted(main, count, seed):
     rng = np.random.default_rng(seed)
     orders = np.ix_(*[rng.permutation(n) for n in main.shape])
     np.testing.assert_allclose(
-        elementwise_floor(main[orders], [run[orders] for run in runs]), elementwise_floor(main, runs)[orders], rtol=1e-12
+        elementwise_floor(main[orders], [run[orders] for run in runs]),
+        elementwise_floor(main, runs)[orders],
+        rtol=1e-12,
     )
 
 

@@ -1,6 +1,6 @@
 """Arrows point downwards only: the imports of the package, read without importing it.
 
-    cli -> api -> report, bisect, cause, adapters, isolation -> oracle, inputs, onnxgraph -> core
+cli -> api -> report, bisect, cause, adapters, isolation -> oracle, inputs, onnxgraph -> core
 """
 
 from __future__ import annotations

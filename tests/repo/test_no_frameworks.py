@@ -90,5 +90,7 @@ def test_the_block_works():
 @pytest.mark.parametrize("module", ["trueport", "trueport.cli", "trueport.api.check"])
 def test_what_every_command_imports_loads_no_framework(module):
     program = f"import sys, {module}; print(*sorted({{n.split('.')[0] for n in sys.modules}}))"
-    loaded = set(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split())
+    loaded = set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
+    )
     assert not loaded & {*FRAMEWORKS, "onnx", "scipy", "cloudpickle"}

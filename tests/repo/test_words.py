@@ -12,14 +12,27 @@ ROOT = Path(__file__).parents[2]
 # Put together here so that this file does not mention them itself.
 FOLDERS = "|".join(["work", "root", "opt", "home"])
 PATHS = re.compile(rf"(?<![\w.:/~-])/(?:{FOLDERS})/[\w.]")
-HOSTS = re.compile("|".join([r"files\.python" + "hosted", r"pypi" + r"\.org/simple", r"extra-index" + "-url", r"artifac" + "tory", r"pypi" + "-more"]))
+HOSTS = re.compile(
+    "|".join(
+        [
+            r"files\.python" + "hosted",
+            r"pypi" + r"\.org/simple",
+            r"extra-index" + "-url",
+            r"artifac" + "tory",
+            r"pypi" + "-more",
+        ]
+    )
+)
 REMOTE = re.compile(r"https?://(?:10\.|127\.|192\.168\.|local" + "host)")
 
 
 def tracked() -> list[Path]:
     """Returns the files of the clone, those that are about to be added as well."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
     ).stdout.decode()
     return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
 
@@ -62,6 +75,8 @@ def test_a_machine_is_recognized(text):
     assert mentions(text)
 
 
-@pytest.mark.parametrize("text", ["a/work/b", "../shared/work/x", "https://pypi.org/project/x", "network/", "x /workers/"])
+@pytest.mark.parametrize(
+    "text", ["a/work/b", "../shared/work/x", "https://pypi.org/project/x", "network/", "x /workers/"]
+)
 def test_ordinary_words_are_not(text):
     assert not mentions(text)

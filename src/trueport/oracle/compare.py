@@ -215,7 +215,8 @@ def _scores(want: Array, got: Array, floor: Array, rounding: Array) -> Array:
         same_kind = (np.isnan(want) & np.isnan(got)) | (want == got)
         finite = np.isfinite(want) & np.isfinite(got)
         distance = np.maximum(np.abs(got - want) - rounding, 0.0)
-        ratio = np.where(distance > 0, distance / floor, 0.0)
+        # An undefined floor forgives nothing.
+        ratio = np.where(distance > 0, distance / np.where(np.isfinite(floor), floor, 0.0), 0.0)
     score = np.where(finite, ratio, np.where(same_kind, 0.0, np.inf))
     return np.asarray(np.minimum(np.nan_to_num(score, nan=LARGEST_SCORE, posinf=LARGEST_SCORE), LARGEST_SCORE))
 

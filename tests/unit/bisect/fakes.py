@@ -115,5 +115,3 @@ def raising(stage, name="it"):
 def refusing():
     """A runtime that does not load the file."""
     return Step(Stage.RUNTIME, "runtime", Judgement(Status.CRASHED, Lane.NONE), facts={"refused": ValueError("no")})
-
-

@@ -7,7 +7,21 @@ import itertools
 import pytest
 
 from tests.unit.bisect.fakes import (
-    AWAY, BAD, BLIND, CRASH, EXAMPLE, GOOD, ROAD, failed, judgement, raising, refusing, right, road, step, validation,
+    AWAY,
+    BAD,
+    BLIND,
+    CRASH,
+    EXAMPLE,
+    GOOD,
+    ROAD,
+    failed,
+    judgement,
+    raising,
+    refusing,
+    right,
+    road,
+    step,
+    validation,
     wrong,
 )  # fmt: skip
 from trueport.bisect.road import Step, attribute, contradicted

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.bisect.fakes import AWAY, EDGE, EXAMPLE, FakeSource
 from trueport.bisect.references import (
+    FUTILE,
     MOST_EXTRA,
     References,
     collect,
@@ -124,6 +125,12 @@ def test_more_is_drawn_until_enough_can_be_compared():
 
 def test_drawing_ends_where_nothing_helps():
     told = _collect(_taint({"else": 5}))
+    draw_until_comparable(told, _again, needed=0.95)
+    assert len(told.inputs) == 3 + FUTILE
+
+
+def test_drawing_ends_where_it_helps_too_little():
+    told = _collect(_taint({"example": 10, "redrawn 1": 10, "else": 1}))
     draw_until_comparable(told, _again, needed=0.95)
     assert len(told.inputs) == 3 + MOST_EXTRA
 

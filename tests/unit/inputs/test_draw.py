@@ -82,9 +82,9 @@ def test_the_seed_decides_everything():
 
 
 def test_global_random_state_is_left_alone():
-    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    before = np.random.get_state()[1].tolist()
     _draw(IMAGE, TOKENS, axes=_axis(0, 0))
-    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+    assert np.random.get_state()[1].tolist() == before
 
 
 def test_the_example_is_not_changed():

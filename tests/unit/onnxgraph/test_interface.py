@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
@@ -25,7 +24,9 @@ def _model(body, opset=18):
 
 def test_names_types_and_dimensions():
     told = read_interface(
-        _model("g (float[N, 3] x, int64 i, bool[2] m) => (float[N, 3] y, float16[?] h) { y = Identity(x) h = Cast<to=10>(i) }")
+        _model(
+            "g (float[N, 3] x, int64 i, bool[2] m) => (float[N, 3] y, float16[?] h) { y = Identity(x) h = Cast<to=10>(i) }"
+        )
     )
     assert told.inputs == (
         ValueInfo("x", "float32", ("N", 3)),

@@ -234,3 +234,40 @@ def test_a_comparison_is_a_value():
     told = compare_meaning(_reference(), VALUE)
     with pytest.raises(dataclasses.FrozenInstanceError):
         told.score = 1.0
+
+
+# ---------------------------------------------------------------------- either outcome of a decision
+
+
+def _either(value, other, unstable, dtype="float32"):
+    reference = _reference(value, dtype, unstable=unstable)
+    return dataclasses.replace(reference, others=(np.asarray(other),))
+
+
+@pytest.mark.parametrize(
+    ("came", "compared", "unstable"),
+    [([1.0, 5.0], 2, 0), ([2.0, 5.0], 2, 0), ([1.5, 5.0], 1, 1), ([np.nan, 5.0], 1, 1), ([np.inf, 5.0], 1, 1)],
+)
+def test_a_tainted_element_may_agree_with_either_outcome(came, compared, unstable):
+    reference = _either([1.0, 5.0], [2.0, 5.0], [True, False])
+    for told in (
+        compare_meaning(reference, np.array(came)),
+        compare_arithmetic(reference, np.array(came, np.float32)),
+    ):
+        assert not told.different
+        assert (told.compared, told.unstable) == (compared, unstable)
+
+
+def test_an_alternate_excuses_no_element_that_is_not_tainted():
+    reference = _either([1.0, 5.0], [2.0, 6.0], [True, False])
+    assert compare_meaning(reference, np.array([2.0, 6.0])).different
+    exact = _either(np.array([1, 5]), np.array([2, 6]), [True, False], "int64")
+    assert compare_meaning(exact, np.array([2, 6])).different
+    assert not compare_meaning(exact, np.array([2, 5])).different
+    assert compare_meaning(exact, np.array([3, 5])).unstable == 1
+
+
+def test_an_outcome_that_agrees_has_no_score():
+    told = compare_meaning(_either([1.0, 5.0], [2.0, 5.0], [True, False]), np.array([2.0, 5.0]))
+    assert told.score == 0.0
+    assert told.wrong == 0

@@ -81,7 +81,7 @@ class OnnxProgram:
 
     def evaluate(self, inputs: InputSet, known: KnownNumbers) -> list[Wide]:
         """Returns the outputs in float64."""
-        values = self._run(inputs, None, ForeignCasts(known))
+        values = self._run(inputs, self._literals(known), ForeignCasts(known))
         declared = self._evaluator.output_dtypes
         return [
             Wide(value, dtype if value.dtype.kind in "fc" else value.dtype.name)
@@ -89,12 +89,13 @@ class OnnxProgram:
         ]
 
     def noisy(self, inputs: InputSet, *, draws: int, seed: int, known: KnownNumbers) -> list[list[Array]]:
-        """Returns evaluations with the noise of float64, and with computed constants moved by up to a last place."""
+        """Returns evaluations with the noise of float64, and computed constants moved by a last place."""
         computed = self._computed(known)
 
         def run(rounding: Rounding, rng: np.random.Generator) -> list[Array]:
             coherent = bool(rng.integers(2))
             moved = {name: self._move(name, mask, rng, coherent=coherent) for name, mask in computed.items()}
+            moved = {**self._literals(known), **moved}
             foreign = ForeignCasts(known)
             return self._run(inputs, moved, lambda s, a, i, v: rounding(s, a, i, foreign(s, a, i, v)))
 
@@ -125,6 +126,17 @@ class OnnxProgram:
 
         self._evaluator.run(self.feeds(inputs), observe=observe)
         return found
+
+    def _literals(self, known: KnownNumbers) -> dict[str, Array]:
+        """Literals written in double precision and cast down, as a source without doubles holds them."""
+        if "float64" in known.types:
+            return {}
+        with np.errstate(over="ignore"):
+            return {
+                name: constant.value.astype(np.float32).astype(np.float64)
+                for name, constant in self._evaluator.constants.items()
+                if constant.dtype == "float64"
+            }
 
     def _computed(self, known: KnownNumbers) -> dict[str, Array]:
         masks = {

@@ -71,11 +71,14 @@ def object_of_file(spec: str, *, default_name: str, seed: int) -> FileObject:
     path = existing_file(path_text).resolve()
     with folder_importable(path.parent), preserved_global_state(seed):
         module = _run(path)
-    public = [key for key in vars(module) if not key.startswith("_")]
-    if name not in vars(module):
-        own = [key for key in public if getattr(getattr(module, key), "__module__", None) == module.__name__]
-        raise UsageError(f"'{path}' has no name '{name}'{choices(name, own or public, 'it defines')}")
-    return FileObject(path, module, name, vars(module)[name])
+        try:
+            # Not from `vars`: a file may make its names when they are asked for (PEP 562).
+            value = getattr(module, name)
+        except AttributeError as error:
+            public = [key for key in vars(module) if not key.startswith("_")]
+            own = [key for key in public if getattr(getattr(module, key), "__module__", None) == module.__name__]
+            raise UsageError(f"'{path}' has no name '{name}'{choices(name, own or public, 'it defines')}") from error
+    return FileObject(path, module, name, value)
 
 
 @contextmanager

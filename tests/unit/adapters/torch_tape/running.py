@@ -51,7 +51,9 @@ def doubled(program: Any, *tensors: Tensor) -> list[np.ndarray]:
     wide = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
     module = copy.deepcopy(program).double() if isinstance(program, nn.Module) else program
     with torch.no_grad():
-        return [to_array(leaf) if isinstance(leaf, Tensor) else np.asarray(leaf) for _, leaf in output_leaves(module(*wide))]
+        return [
+            to_array(leaf) if isinstance(leaf, Tensor) else np.asarray(leaf) for _, leaf in output_leaves(module(*wide))
+        ]
 
 
 def normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:

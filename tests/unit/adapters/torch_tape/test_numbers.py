@@ -33,7 +33,8 @@ LITERALS = {
     # Arguments equal to the schema's defaults do not reach a dispatch mode, and are literals of the program all the same.
     "leaky, by default": (lambda x: functional.leaky_relu(x), np.where(WIDE > 0, WIDE, WIDE * f32(0.01))),
     "rrelu, by default": (
-        lambda x: functional.rrelu(x), np.where(WIDE > 0, WIDE, WIDE * f32((1 / 8 + 1 / 3) / 2)),
+        lambda x: functional.rrelu(x),
+        np.where(WIDE > 0, WIDE, WIDE * f32((1 / 8 + 1 / 3) / 2)),
     ),
     "masked": (lambda x: x.masked_fill(x > 0, 0.7), np.where(WIDE > 0, f32(0.7), WIDE)),
     "where": (lambda x: torch.where(x > 0, x, 0.1), np.where(WIDE > 0, WIDE, f32(0.1))),

@@ -112,10 +112,16 @@ def unseen_operators(
         gradients = _sensitivities(recorder, values, outputs, floors, threshold)
     except Exception:  # noqa: BLE001 - an operator without derivative leaves the question open
         return None
+    # The same operator at the same line (another step of a loop) is converted by the same rule.
+    seen_elsewhere = {(entry.operator, entry.source) for entry, _, seen in gradients if seen}
     return [
         Unseen(recorder.entries.index(entry), entry.operator, entry.source, Fingerprint.of(shadow.main.numpy()))
         for entry, shadow, seen in gradients
-        if not seen and not entry.constant and shadow.main.numel() and _tells(entry, shadow.main)
+        if not seen
+        and (entry.operator, entry.source) not in seen_elsewhere
+        and not entry.constant
+        and shadow.main.numel()
+        and _tells(entry, shadow.main)
     ]
 
 

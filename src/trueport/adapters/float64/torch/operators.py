@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 
 # Results are elements of an argument, or exact by definition, so no rounding happens here.
@@ -242,6 +243,8 @@ class Operator:
         random: draws random numbers.
         view: returns a view of its first argument.
         silent: returns nothing (assertions).
+        defaults: (position, name, value) of floating-point arguments that float32 does not hold exactly; PyTorch drops
+            an argument that equals its default before a dispatch mode sees it.
     """
 
     name: str
@@ -253,6 +256,12 @@ class Operator:
     random: bool
     view: bool
     silent: bool
+    defaults: tuple[tuple[int, str, float], ...]
+
+    def complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Returns the keyword arguments with the dropped literals, which are literals of the program all the same."""
+        dropped = {name: value for i, name, value in self.defaults if i >= len(args) and name not in kwargs}
+        return {**kwargs, **dropped} if dropped else kwargs
 
 
 @cache
@@ -275,4 +284,9 @@ def describe(func: Any) -> Operator:
         random=torch.Tag.nondeterministic_seeded in func.tags,
         view=view,
         silent=not schema.returns,
+        defaults=tuple(
+            (i, a.name, a.default_value)
+            for i, a in enumerate(schema.arguments)
+            if isinstance(a.default_value, float) and float(np.float32(a.default_value)) != a.default_value
+        ),
     )

@@ -129,7 +129,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             return func(*args, **kwargs)
         if facts.name == "_local_scalar_dense":
             return self._scalar(func, args[0], shadows[0])
-        call = _Call(func, facts, args, kwargs, tensors, shadows)
+        call = _Call(func, facts, args, facts.complete(args, kwargs), tensors, shadows)
         floating = any(t.dtype in WIDE for t in tensors)
         trivial = not floating and all(
             s.main is t or (s.exact and s.other is None) for s, t in zip(shadows, tensors, strict=True)
@@ -591,7 +591,7 @@ def _saturate(shadow: Shadow, name: str) -> None:
         return
     for value in itertools.chain([shadow.main], shadow.noisy or (), shadow.other or ()):
         magnitude = value.abs()
-        value.masked_fill_((value > kind.overflow), torch.inf).masked_fill_(value < -kind.overflow, -torch.inf)
+        value.masked_fill_((value >= kind.overflow), torch.inf).masked_fill_(value <= -kind.overflow, -torch.inf)
         value.masked_fill_((magnitude <= kind.underflow) & (magnitude > 0), 0.0)
 
 
