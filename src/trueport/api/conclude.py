@@ -69,7 +69,10 @@ def check(
         verdict = Verdict.INCONCLUSIVE
     if verdict is Verdict.DIVERGENT and not references.deterministic:
         verdict = Verdict.INCONCLUSIVE
-    settled = Attribution(verdict, attribution.symptom, attribution.stage, attribution.step)
+    stage = attribution.stage
+    if session.options.tolerance.kind is ToleranceKind.FIXED and verdict is Verdict.DIVERGENT:
+        stage = Stage.NOT_DISTINGUISHABLE
+    settled = Attribution(verdict, attribution.symptom, stage, attribution.step)
     if verdict in (Verdict.FAITHFUL, Verdict.INCONCLUSIVE):
         settled = Attribution(verdict, None, None, attribution.step)
     found = observed.collect(session, walk, steps, settled, converter, converter_name, coverage, reasons, hidden)
@@ -194,6 +197,8 @@ def doubts(session: Session, attribution: Attribution, coverage: Coverage, steps
     """Returns why a check that found no difference still proves nothing; empty when it proves something."""
     references = session.references
     assert references is not None
+    if attribution.verdict is Verdict.CRASHED:
+        return []
     reasons = []
     if not references.deterministic:
         reasons.append("two runs of the source differ, so its values cannot be compared")

@@ -62,7 +62,7 @@ def attribute(steps: Sequence[Step], *, whole_file: bool = False) -> Attribution
         return Attribution(Verdict.CRASHED, Symptom.CRASH, raised.stage, raised)
     file = next((s for s in reversed(steps) if s.stage is Stage.EXPORT), None)
     runtime = next((s for s in reversed(steps) if s.stage is Stage.RUNTIME), None)
-    decisive = [s for s in (file, runtime) if s is not None]
+    decisive = [s for s in (file, runtime) if s is not None and not contradicted(s, steps[-1])]
     if not any(s.bad for s in decisive):
         return Attribution(Verdict.FAITHFUL, None, None, None)
     first = _first_of_bad_tail(steps)

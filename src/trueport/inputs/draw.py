@@ -18,7 +18,7 @@ REGIMES = ("zeros", "constant", "large", "small", "negative")
 LARGE, SMALL = 100.0, 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InputSet:
     """One set of tensor inputs, by leaf, in the order in which the subject's arguments flatten.
 

@@ -31,7 +31,7 @@ def explain(told: Explained) -> str:
         Verdict.CRASHED: _crashed,
         Verdict.INCONCLUSIVE: _inconclusive,
     }[verdict](told)
-    return " ".join([*first, _unseen(told)])
+    return " ".join([*first, _unseen(told)] if told.elements.compared else first)
 
 
 def _score(told: Explained) -> float:

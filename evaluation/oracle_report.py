@@ -1,0 +1,5 @@
+"""stub"""
+
+
+def write(records, folder):
+    """Stub."""
