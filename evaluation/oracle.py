@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tests.quality.judging import judge
+from tests.quality.oracle_cases import CASES, OracleCase
 
 from evaluation import oracle_report, plain_run, rules
 from evaluation.wording import machine
-from tests.quality.judging import judge
-from tests.quality.oracle_cases import CASES, OracleCase
 from trueport.core.result import Check, StageRecord
 from trueport.core.taxonomy import Lane, Stage, Status, Verdict
 from trueport.oracle.compare import LARGEST_SCORE

@@ -191,11 +191,6 @@ def angle_of_two_arguments() -> Subject:
     return Function(torch.atan2), (torch.randn(4, 64), torch.randn(4, 64))
 
 
-@CASES.add(OWN, CALIBRATION, "The logarithm of growing sums of exponentials")
-def cumulative_logsumexp() -> Subject:
-    return Function(lambda x: torch.logcumsumexp(x, dim=-1)), (3 * torch.randn(4, 64),)
-
-
 @CASES.add(OWN, TEST, "Bins: comparisons only, exact for both sides")
 def bucketize() -> Subject:
     edges = torch.tensor([-1.0, -0.5, 0.0, 0.5, 1.0])

@@ -126,6 +126,14 @@ def _through_difference(_results: list[Tensor], args: Arguments, _: dict[str, An
     return np.asarray((args[0].abs() * unit).numpy())
 
 
+def _fourier(results: list[Tensor], args: Arguments, _: dict[str, Any], unit: float) -> Array:
+    """Each frequency is a sum over all samples: its error is relative to the norm of the signal, not to itself."""
+    x, dims = args[0], list(args[1])
+    norm = x.abs().square().sum(dims, keepdim=True).sqrt()
+    stages = math.log2(max(2, math.prod(x.shape[d] for d in dims)))
+    return np.asarray((unit * stages * norm).expand(results[0].shape).numpy())
+
+
 _RULES: dict[str, Callable[[list[Tensor], Arguments, dict[str, Any], float], Array | None]] = {
     "var": _variance,
     "std": _deviation,
@@ -134,4 +142,7 @@ _RULES: dict[str, Callable[[list[Tensor], Arguments, dict[str, Any], float], Arr
     "native_batch_norm": _batch_norm,
     "_native_batch_norm_legit_no_training": _batch_norm_in_eval,
     "gelu": _through_difference,
+    "_fft_r2c": _fourier,
+    "_fft_c2c": _fourier,
+    "_fft_c2r": _fourier,
 }

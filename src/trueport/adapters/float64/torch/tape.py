@@ -348,7 +348,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
 
     def _inject_stand_in(self, shadow: Shadow, tensor: Tensor) -> None:
         """A real value stands in for a float64 one that could not be had: it carries its own rounding in both lanes."""
-        if tensor.is_complex() or not self._draws.total:
+        if not self._draws.total:
             return
         name = dtype_name(tensor.dtype)
         noise = 8 * local_noise(shadow.main.numpy(), None, name, None, inexact=True)
@@ -417,7 +417,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             _saturate(shadow, name)
         if call.facts.jumps:
             self._adopt_decision(shadow, tensor, call)
-        if call.exact or not self._draws.total or tensor.is_complex() or shadow.main.dtype != torch.float64:
+        if call.exact or not self._draws.total or shadow.main.dtype not in (torch.float64, torch.complex128):
             return
         if call.facts.jumps and call.facts.name not in ("remainder", "fmod"):
             return
@@ -425,9 +425,11 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         if number == 0 and not call.facts.mutates:
             accumulator = FLOAT_TYPES["float32" if name in ("float16", "bfloat16") else name].unit_roundoff
             extra = extra_noise(call.facts.name, results, *call.wide_arguments(), accumulator)
-        real = rounded.double().numpy() if rounded is not None and rounded.shape == shadow.main.shape else None
+        real = None
+        if rounded is not None and rounded.shape == shadow.main.shape:
+            real = to_numpy(rounded.to(shadow.main.dtype))
         noise = local_noise(
-            shadow.main.numpy(), real, name, extra, inexact=not call.facts.correctly_rounded or real is None
+            to_numpy(shadow.main), real, name, extra, inexact=not call.facts.correctly_rounded or real is None
         )
         if number == 0:
             noise = _absorbed(call, noise)
@@ -463,8 +465,11 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         for k, run in enumerate(shadow.noisy):
             arithmetic = k < self._draws.arithmetic
             coherent = (k if arithmetic else k - self._draws.arithmetic) % 2 == 1
-            realization = draw(self._rng, size if arithmetic else meaning, coherent=coherent)
-            run.add_(torch.from_numpy(realization))
+            realization = torch.from_numpy(draw(self._rng, size if arithmetic else meaning, coherent=coherent))
+            if run.is_complex():
+                other = draw(self._rng, size if arithmetic else meaning, coherent=coherent)
+                realization = torch.complex(realization, torch.from_numpy(other))
+            run.add_(realization)
 
 
 @dataclass
@@ -518,6 +523,12 @@ def _absorbed(call: _Call, noise: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     first, second = (np.abs(np.asarray(a.numpy() if isinstance(a, Tensor) else a)) for a in args[:2])
     alpha = kwargs.get("alpha", 1)
     return np.asarray(np.minimum(noise, np.minimum(first, second * abs(alpha))))
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Returns the values; lazily conjugated or negated views are resolved first."""
+    values: np.ndarray[Any, Any] = tensor.resolve_conj().resolve_neg().numpy()
+    return values
 
 
 def _identity(value: Any) -> Any:
@@ -589,7 +600,11 @@ def _saturate(shadow: Shadow, name: str) -> None:
     kind = FLOAT_TYPES[name]
     if shadow.main.is_complex() or shadow.main.dtype != torch.float64 or _far_inside(shadow.main, kind):
         return
-    for value in itertools.chain([shadow.main], shadow.noisy or (), shadow.other or ()):
+    beyond = (shadow.main.abs() > kind.overflow) & torch.isfinite(shadow.main)
+    if shadow.other is None and shadow.base is None and bool(beyond.any()):
+        # A kernel that holds more than the type does between two operators does not overflow there.
+        shadow.other = [shadow.main.clone(), shadow.main.clone()]
+    for value in itertools.chain([shadow.main], shadow.noisy or (), (shadow.other or ())[:1]):
         magnitude = value.abs()
         value.masked_fill_((value >= kind.overflow), torch.inf).masked_fill_(value <= -kind.overflow, -torch.inf)
         value.masked_fill_((magnitude <= kind.underflow) & (magnitude > 0), 0.0)

@@ -1,0 +1,1 @@
+"""Speed, measured as ratios against other tools in one run."""
