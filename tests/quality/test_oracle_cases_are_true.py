@@ -151,7 +151,6 @@ NOT_EXPORTED = frozenset(
     {
         ("gpt2", False),  # aten::diff
         ("llama", False),  # aten::diff
-        ("cumulative-logsumexp", False),
         ("transformer-layer", False),  # is_causal becomes a tensor; under no_grad, aten::_transformer_encoder_layer_fwd
     }
 )

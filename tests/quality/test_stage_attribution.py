@@ -11,7 +11,7 @@ from trueport.core.taxonomy import Symptom, Verdict
 
 MODELS = Path(__file__).parent / "seeded_faults" / "models.py"
 VERDICTS = {"wrong-model": Verdict.DIVERGENT, "crash": Verdict.CRASHED}
-TIMEOUT_S = 45.0
+TIMEOUT_S = 30.0
 
 SURVIVED = [pytest.param(f, id=name) for name, f in FAULTS.items() if not f.ends_process]
 DEADLY = [pytest.param(f, id=name) for name, f in FAULTS.items() if f.ends_process]

@@ -10,7 +10,32 @@ import pytest
 
 import trueport
 
-DOCUMENTED = ["Cause", "Check", "CheckOptions", "CheckResult", "Checker", "DynamicAxis", "Finding", "Kind", "Lane", "MissingToolError", "SourceError", "Stage", "Status", "StoreError", "Symptom", "Tolerance", "ToleranceKind", "ToolError", "TrueportError", "UsageError", "Verdict", "__version__", "check", "check_path"]
+DOCUMENTED = [
+    "Cause",
+    "Check",
+    "CheckOptions",
+    "CheckResult",
+    "Checker",
+    "DynamicAxis",
+    "Finding",
+    "Kind",
+    "Lane",
+    "MissingToolError",
+    "SourceError",
+    "Stage",
+    "Status",
+    "StoreError",
+    "Symptom",
+    "Tolerance",
+    "ToleranceKind",
+    "ToolError",
+    "TrueportError",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "check",
+    "check_path",
+]
 
 
 def test_all_is_the_documented_list():

@@ -25,6 +25,7 @@ from trueport.adapters.sources.torch_dynamic import dynamic_axes, named_axes, te
 from trueport.api import conclude, metric, save
 from trueport.api.walk import Walk
 from trueport.bisect.references import References, collect, draw_until_comparable
+from trueport.core.errors import UsageError
 from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, InputInfo, SubjectInfo, exit_code
 from trueport.core.subject import Subject
@@ -51,6 +52,7 @@ class Session:
         self.axes = dynamic_axes(self.subject)
         leaves = tensor_leaves(self.subject)
         self.names = tuple(name for name, _ in leaves)
+        refuse_bfloat16(subject, leaves)
         self.specs = [
             LeafSpec(name, to_array(leaf), {a.axis: a for a in self.axes if a.input == name}) for name, leaf in leaves
         ]
@@ -170,6 +172,17 @@ def _plain(value: Any) -> Any:
     import msgspec
 
     return msgspec.to_builtins(value)
+
+
+def refuse_bfloat16(subject: Subject, leaves: list[tuple[str, torch.Tensor]]) -> None:
+    """Raises UsageError for a source in bfloat16, which NumPy, and so the arithmetic lane, cannot hold."""
+    tensors = [*leaves, *subject.model.named_parameters(), *subject.model.named_buffers()]
+    for name, tensor in tensors:
+        if tensor.dtype is torch.bfloat16:
+            raise UsageError(
+                f"'{name}' is bfloat16[{','.join(map(str, tensor.shape))}]; sources in float32 and float16 can be "
+                "checked so far: check a float32 copy of the model (module.float())"
+            )
 
 
 @contextmanager

@@ -25,7 +25,8 @@ def _model(body, opset=18):
 def test_names_types_and_dimensions():
     told = read_interface(
         _model(
-            "g (float[N, 3] x, int64 i, bool[2] m) => (float[N, 3] y, float16[?] h) { y = Identity(x) h = Cast<to=10>(i) }"
+            "g (float[N, 3] x, int64 i, bool[2] m) => (float[N, 3] y, float16[?] h) "
+            "{ y = Identity(x) h = Cast<to=10>(i) }"
         )
     )
     assert told.inputs == (

@@ -30,7 +30,7 @@ LITERALS = {
     "full": (lambda x: x + torch.full_like(x, 0.1), WIDE + f32(0.1)),
     "tensor": (lambda x: x * torch.tensor(0.7), WIDE * f32(0.7)),
     "leaky": (lambda x: functional.leaky_relu(x, 0.02), np.where(WIDE > 0, WIDE, WIDE * f32(0.02))),
-    # Arguments equal to the schema's defaults do not reach a dispatch mode, and are literals of the program all the same.
+    # Arguments equal to the schema's defaults do not reach a dispatch mode, and are literals all the same.
     "leaky, by default": (lambda x: functional.leaky_relu(x), np.where(WIDE > 0, WIDE, WIDE * f32(0.01))),
     "rrelu, by default": (
         lambda x: functional.rrelu(x),

@@ -15,10 +15,11 @@ from torch.utils import _pytree as pytree
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from trueport.adapters.float64.constants import KnownNumbers
+from trueport.adapters.float64.torch.calls import dtype_name
 from trueport.adapters.float64.torch.observability import Recorder, Unseen, unseen_operators
 from trueport.adapters.float64.torch.shadow import WIDE, Shadow
 from trueport.adapters.float64.torch.state import preserved
-from trueport.adapters.float64.torch.tape import Tape, TapeResult, dtype_name, record
+from trueport.adapters.float64.torch.tape import Tape, TapeResult, record
 from trueport.adapters.protocols import NoFloat64Error, Wide
 from trueport.core.subject import Example
 from trueport.inputs.draw import InputSet
