@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-TASKS: tuple[str, ...] = ("oracle", "zoo", "trained")
+TASKS: tuple[str, ...] = ("kernels", "oracle", "zoo", "trained")
 """Names of modules in this package, in the order in which they run."""
 
 

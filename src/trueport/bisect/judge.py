@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -144,8 +145,9 @@ def _meaning_trial(
     if _alarm(compared) and index not in references.alarms:
         compared = _compare_meaning(references.confirmed(index).outputs, outputs, None)
     if _alarm(compared) and not inherited:
-        floors = _own_floors(outputs, noisy(inputs, ALARM.meaning))
-        compared = _compare_meaning(references.confirmed(index).outputs, outputs, floors)
+        with contextlib.suppress(Exception):  # without its own noise the candidate is judged by the source's
+            floors = _own_floors(outputs, noisy(inputs, ALARM.meaning))
+            compared = _compare_meaning(references.confirmed(index).outputs, outputs, floors)
     material = True
     if _alarm(compared):
         material = _material(references.confirmed(index).outputs, outputs, compared)

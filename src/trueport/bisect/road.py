@@ -57,6 +57,8 @@ def attribute(steps: Sequence[Step], *, whole_file: bool = False) -> Attribution
         steps: in order, the target runtime last unless the road ended earlier.
         whole_file: the file came from the user, so stages before the runtime cannot be told apart.
     """
+    if not any(s.error is not None or s.judgement.trials or s.bad for s in steps):
+        return Attribution(Verdict.INCONCLUSIVE, None, None, None)
     raised = next((s for s in steps if s.error is not None), None)
     if raised is not None:
         return Attribution(Verdict.CRASHED, Symptom.CRASH, raised.stage, raised)

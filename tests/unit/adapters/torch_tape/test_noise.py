@@ -184,8 +184,3 @@ def test_fresh_random_numbers_differ_and_others_do_not():
     first = source.real(input_set(X), fresh_random=False)[0]
     assert np.array_equal(first, source.real(input_set(X), fresh_random=False)[0])
     assert not np.array_equal(first, source.real(input_set(X), fresh_random=True)[0])
-
-
-def test_the_plain_run_and_the_tape_draw_the_same_numbers():
-    told = reference(_random, X)
-    np.testing.assert_allclose(told.outputs[0].value, told.real[0], rtol=1e-6)

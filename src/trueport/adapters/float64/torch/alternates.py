@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from trueport.adapters.float64.torch.calls import Call, decides
-from trueport.adapters.float64.torch.jumps import ALTERNATES, selection_dim, shifted
+from trueport.adapters.float64.torch.jumps import ALTERNATES, prefers_large, selection_dim, shifted
 from trueport.adapters.float64.torch.shadow import WIDE, Shadow
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import Draws
@@ -40,7 +40,17 @@ def pushed(call: Call, values: list[Tensor], margins: list[Tensor | None], numbe
     return [
         value
         if margin is None or margin.shape != value.shape
-        else shifted(call.facts.name, position, value, margin, number, dim, selects=call.facts.selects, ties=ties)
+        else shifted(
+            call.facts.name,
+            position,
+            value,
+            margin,
+            number,
+            dim,
+            selects=call.facts.selects,
+            ties=ties,
+            largest=prefers_large(call.facts.name, call.args, call.kwargs),
+        )
         for position, (value, margin) in enumerate(zip(values, margins, strict=True))
     ]
 

@@ -112,7 +112,7 @@ def saturate(shadow: Shadow, name: str) -> None:
     kind = FLOAT_TYPES[name]
     if shadow.main.is_complex() or shadow.main.dtype != torch.float64 or _far_inside(shadow.main, kind):
         return
-    beyond = (shadow.main.abs() > kind.overflow) & torch.isfinite(shadow.main)
+    beyond = (shadow.main.abs() >= kind.overflow) & torch.isfinite(shadow.main)
     if shadow.other is None and shadow.base is None and bool(beyond.any()):
         # A kernel that holds more than the type does between two operators does not overflow there.
         shadow.other = [shadow.main.clone(), shadow.main.clone()]

@@ -17,7 +17,16 @@ ALTERNATES = 2
 
 
 def shifted(
-    name: str, position: int, main: Tensor, margin: Tensor, number: int, dim: int, *, selects: bool, ties: bool
+    name: str,
+    position: int,
+    main: Tensor,
+    margin: Tensor,
+    number: int,
+    dim: int,
+    *,
+    selects: bool,
+    ties: bool,
+    largest: bool = True,
 ) -> Tensor:
     """Returns an argument of a jump pushed towards the other side.
 
@@ -30,17 +39,11 @@ def shifted(
         dim: along which the operator selects.
         selects: the operator chooses elements by order, so neighbours in that order are swapped.
         ties: equal elements may come in any order.
+        largest: the operator prefers large elements.
     """
     if selects and main.dim():
-        return _swapped(
-            main,
-            margin,
-            number,
-            dim,
-            first_only=name in ("argmax", "argmin", "max", "min"),
-            ties=ties,
-            largest=name not in ("argmin", "min"),
-        )
+        first_only = name in ("argmax", "argmin", "max", "min")
+        return _swapped(main, margin, number, dim, first_only=first_only, ties=ties, largest=largest)
     sign = 1.0 if (position + number) % 2 == 0 else -1.0
     return main + sign * margin
 
@@ -68,6 +71,34 @@ def _swapped(
     pushed = ranked.clone()
     pushed.narrow(dim, 0, size - 1).add_(-push if largest else push)
     return torch.zeros_like(main).scatter(dim, order, pushed)
+
+
+def prefers_large(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Returns whether a selection takes the largest elements first."""
+    if name in ("argmin", "min", "kthvalue", "median", "mode", "cummin"):
+        return False
+    if name in ("sort", "argsort"):
+        flags = [a for a in args[1:] if isinstance(a, bool)]
+        return bool(kwargs.get("descending", flags[-1] if flags else False))
+    if name == "topk":
+        return bool(kwargs.get("largest", args[3] if len(args) > 3 else True))
+    return True
+
+
+def reselected(values: Tensor, result: Any, dim: int) -> Any:
+    """Returns the selection's result with the values that its indices point at, without the push that swapped them.
+
+    Args:
+        values: the argument, not pushed.
+        result: (values, indices) of the pushed argument, or indices alone.
+        dim: along which the operator selects.
+    """
+    if not isinstance(result, tuple | list) or len(result) != 2 or not values.dim():
+        return result
+    indices = result[1]
+    if indices.dim() == values.dim():
+        return values.gather(dim, indices), indices
+    return values.gather(dim, indices.unsqueeze(dim)).squeeze(dim), indices
 
 
 def selection_dim(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:

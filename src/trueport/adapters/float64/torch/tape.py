@@ -34,7 +34,7 @@ from trueport.adapters.float64.torch.calls import (
     tensors_in,
 )
 from trueport.adapters.float64.torch.injection import Injector, saturate
-from trueport.adapters.float64.torch.jumps import ALTERNATES, continuous_part, singular
+from trueport.adapters.float64.torch.jumps import ALTERNATES, continuous_part, reselected, selection_dim, singular
 from trueport.adapters.float64.torch.observability import Entry, Recorder, source_line
 from trueport.adapters.float64.torch.operators import describe
 from trueport.adapters.float64.torch.shadow import WIDE, Shadow, widen
@@ -125,8 +125,14 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         kwargs = kwargs or {}
         facts = describe(func)
         self.result.operators += 1
+        done: Any = None
         if facts.random:
-            self.result.random.add(str(func))
+            before_state = torch.get_rng_state()
+            done = func(*args, **kwargs)
+            own = kwargs.get("generator") is not None
+            # Attention without dropout may draw, and does not.
+            if own or not torch.equal(before_state, torch.get_rng_state()):
+                return self._random(func, done)
         tensors = list(tensors_in(args)) + list(tensors_in(kwargs.values()))
         shadows = [self.shadow(t) for t in tensors]
         if facts.silent:
@@ -142,7 +148,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             self._prepare_write(call)
         local = None if trivial or call.exact or all(s.exact for s in shadows) else self._local(call)
         before = None if trivial else self._evaluate(call)
-        real = func(*args, **kwargs)
+        real = func(*args, **kwargs) if done is None else done
         if before is None or not any(True for _ in tensors_in([real])):
             self._register_trivial(call, real, trivial=trivial)
             return real
@@ -178,6 +184,13 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
                 frozen,
             )
         )
+
+    def _random(self, func: Any, real: Any) -> Any:
+        """Random numbers are drawn once: the real ones are the companion's as well."""
+        self.result.random.add(str(func))
+        for tensor in tensors_in([real]):
+            self._shadows[tensor] = Shadow(widen(tensor) if tensor.dtype in WIDE else tensor, exact=True)
+        return real
 
     def _scalar(self, func: Any, tensor: Tensor, shadow: Shadow) -> Any:
         """A tensor becomes a number of the program: the float64 one, and a branch may hang on it."""
@@ -281,9 +294,13 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         try:
             for number in range(ALTERNATES):
                 values = [s.main if s.other is None else s.other[number] for s in call.shadows]
-                if near is not None:
-                    values = pushed(call, values, near, number)
-                results.append(call.apply(values, literal))
+                if near is None:
+                    results.append(call.apply(values, literal))
+                    continue
+                result = call.apply(pushed(call, values, near, number), literal)
+                if call.facts.selects:
+                    result = reselected(values[0], result, selection_dim(call.facts.name, call.args, call.kwargs))
+                results.append(result)
         except Exception:  # noqa: BLE001 - an alternate may have another shape than the program expects
             self.result.undecidable = True
             return None
