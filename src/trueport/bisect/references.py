@@ -33,7 +33,11 @@ class Source(Protocol):
     """The subject as something that can be run with and without noise."""
 
     def reference(self, inputs: InputSet, number: int, draws: Draws) -> Any:
-        """Returns a `SourceReference`."""
+        """Returns a `SourceReference`.
+
+        Raises:
+            SourceError: the subject refuses the inputs; any other exception is a fault of ours.
+        """
 
     def real(self, inputs: InputSet, *, fresh_random: bool) -> tuple[Array, ...]:
         """Returns the outputs of a plain run; with other random numbers than the first run had if asked."""
@@ -114,7 +118,7 @@ def draw_until_comparable(references: References, again: Callable[[int], InputSe
         inputs = again(number)
         try:
             reference = references.source.reference(inputs, len(references.inputs), SCREEN)
-        except Exception as error:  # noqa: BLE001 - whatever the source raises refuses the set
+        except SourceError as error:
             references.refused.append(_refused(inputs, error))
             continue
         references.inputs.append(inputs)
@@ -132,9 +136,9 @@ def collect(source: Source, sets: Sequence[InputSet], progress: Callable[[str], 
         progress(inputs.label)
         try:
             reference = source.reference(inputs, number, SCREEN)
-        except Exception as error:
+        except SourceError as error:
             if number == 0:
-                raise SourceError(f"the source fails on its own example: {type(error).__name__}: {error}") from error
+                raise SourceError(f"the source fails on its own example: {error}") from error.__cause__
             references.refused.append(_refused(inputs, error))
             continue
         references.inputs.append(inputs)
@@ -143,8 +147,8 @@ def collect(source: Source, sets: Sequence[InputSet], progress: Callable[[str], 
     return references
 
 
-def _refused(inputs: InputSet, error: Exception) -> Refused:
-    return Refused(inputs.label, f"{type(error).__name__}: {error}"[:300])
+def _refused(inputs: InputSet, error: SourceError) -> Refused:
+    return Refused(inputs.label, str(error)[:300])
 
 
 def _same(first: Sequence[Array], second: Sequence[Array]) -> bool:

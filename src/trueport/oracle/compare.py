@@ -188,11 +188,11 @@ def _values(
         return _exact(reference, candidate)
     want, got = reference.value, _wide(candidate)
     score = _scores(want, got, floor, rounding)
-    agrees = score <= threshold
     for other in reference.others:
-        agrees |= reference.unstable & (_scores(other, got, floor, rounding) <= threshold)
-    undecided = reference.unstable & ~agrees
-    counted = np.where(reference.unstable & (score > threshold), 0.0, score)
+        # Any outcome of the decisions that rounding takes is right; most elements depend on none, and are all equal.
+        score = np.minimum(score, _scores(other, got, floor, rounding))
+    undecided = reference.unstable & (score > threshold)
+    counted = np.where(undecided, 0.0, score)
     resolution = _resolution(want, floor, rounding, ~reference.unstable, threshold)
     if score.size == 0:
         return Comparison(None, 0.0, resolution=0.0)
@@ -224,10 +224,9 @@ def _scores(want: Array, got: Array, floor: Array, rounding: Array) -> Array:
 def _exact(reference: ReferenceOutput, candidate: Array) -> Comparison:
     """The outcome for types that have no rounding."""
     differs = reference.value != candidate
-    agrees = ~differs
     for other in reference.others:
-        agrees |= reference.unstable & (other == candidate)
-    undecided = reference.unstable & ~agrees
+        differs &= other != candidate
+    undecided = reference.unstable & differs
     wrong = differs & ~reference.unstable
     count, skipped = int(wrong.sum()), int(undecided.sum())
     compared = candidate.size - skipped

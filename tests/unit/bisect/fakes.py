@@ -9,6 +9,7 @@ import numpy as np
 
 from trueport.bisect.judge import Judgement, Trial
 from trueport.bisect.road import Step
+from trueport.core.errors import SourceError
 from trueport.core.taxonomy import Kind, Lane, Stage, Status
 from trueport.inputs.draw import InputSet
 from trueport.oracle.compare import Comparison, ReferenceOutput
@@ -45,7 +46,8 @@ class FakeSource:
     def reference(self, inputs, number, draws):
         self.asked.append((inputs.label, number, draws.total))
         if inputs.label in self.refuses:
-            raise ValueError(f"no {inputs.label} please")
+            cause = ValueError(f"no {inputs.label} please")
+            raise SourceError(f"ValueError: {cause}") from cause
         value = np.asarray(self.value(inputs))
         made = output(value, unstable=self.unstable(inputs), draws=draws.total)
         return Reference((made,), (value.astype(np.float32),))

@@ -112,6 +112,9 @@ def _attention(c: Contraction) -> Terms:
     _, key, value = c.args[:3]
     terms = key.shape[-2]
     largest = _square(value).amax(dim=-2, keepdim=True)
+    if largest.dim() > 2 and largest.shape[-3] != c.result.shape[-3]:
+        # Grouped queries share the heads of keys and values.
+        largest = largest.repeat_interleave(c.result.shape[-3] // largest.shape[-3], dim=-3)
     return (largest / max(terms, 1)).expand(c.result.shape), terms
 
 

@@ -21,6 +21,7 @@ from trueport.adapters.float64.torch.shadow import WIDE, Shadow
 from trueport.adapters.float64.torch.state import preserved
 from trueport.adapters.float64.torch.tape import Tape, TapeResult, record
 from trueport.adapters.protocols import NoFloat64Error, Wide
+from trueport.core.errors import SourceError
 from trueport.core.subject import Example
 from trueport.inputs.draw import InputSet
 from trueport.oracle.compare import ReferenceOutput
@@ -113,8 +114,15 @@ class EagerModule:
             inputs: one input set.
             number: of the set; noise depends on it and on the seed only.
             draws: noisy runs.
+
+        Raises:
+            SourceError: the module itself refuses the inputs.
         """
-        plain = [leaf for _, leaf in output_leaves(self.run(inputs))]
+        try:
+            outputs = self.run(inputs)
+        except Exception as error:
+            raise SourceError(f"{type(error).__name__}: {error}") from error
+        plain = [leaf for _, leaf in output_leaves(outputs)]
         args, kwargs = rebuild(self.example, inputs.arrays)
         tensors = tuple(t for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor))
         rng = np.random.default_rng([self.seed, number, draws.total])
