@@ -24,7 +24,7 @@ from trueport.adapters.protocols import NoFloat64Error, Wide
 from trueport.core.errors import SourceError
 from trueport.core.subject import Example
 from trueport.inputs.draw import InputSet
-from trueport.oracle.compare import ReferenceOutput
+from trueport.oracle.compare import DECISION_FLOORS, ReferenceOutput
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import Draws
 from trueport.oracle.thresholds import THRESHOLDS
@@ -207,7 +207,7 @@ def _unstable(shadow: Shadow, value: Array, floor: Array, draws: Draws) -> Array
             away = to_array(other)
             if value.dtype.kind in "fc":
                 same = (away == value) | (np.isnan(away) & np.isnan(value))
-                unstable |= ~same & ~(np.abs(away - value) <= 8 * floor + 2.0**-48 * np.abs(value))
+                unstable |= ~same & ~(np.abs(away - value) <= DECISION_FLOORS * floor + 2.0**-48 * np.abs(value))
             else:
                 unstable |= away != value
         for run in (shadow.noisy or [])[: draws.arithmetic]:
