@@ -176,8 +176,9 @@ def _places(records: Records, chosen: Records) -> dict[str, str]:
     return {
         "thresholds": (
             f"Both thresholds are {THRESHOLDS.meaning:g} floors. They were set on the calibration half of the oracle "
-            f"cases and frozen; the test half was not looked at for it. {circumstances(chosen)} "
-            f"{_coverage(records, chosen)} The largest score of a right and the smallest of a wrong conversion:\n\n"
+            "cases and frozen. The test half measures that choice; the engines themselves were built with both halves "
+            f"at hand. {circumstances(chosen)} {_coverage(records, chosen)} The largest score of a right and the "
+            "smallest of a wrong conversion:\n\n"
             f"{_margins(chosen)}"
         ),
         "roc": (

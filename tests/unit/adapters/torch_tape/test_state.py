@@ -12,6 +12,7 @@ from torch import nn
 
 from tests.unit.adapters.torch_tape.running import Function, eager, filled, input_set, normal
 from trueport.adapters.float64.torch.state import preserved
+from trueport.core.errors import SourceError
 from trueport.oracle.noise import SCREEN
 
 X = normal(4, 6)
@@ -275,7 +276,7 @@ def test_state_is_put_back_after_an_exception():
             raise ValueError("no")
 
     module = Fails()
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(SourceError, match="ValueError: no"):
         eager(module, X).reference(input_set(X), 0, SCREEN)
     assert module.calls == 0
 
@@ -286,7 +287,7 @@ def test_modes_of_the_framework_are_put_back_after_an_exception():
     def fails(x):
         raise ValueError("no")
 
-    with pytest.raises(ValueError, match="no"):
+    with pytest.raises(SourceError, match="ValueError: no"):
         eager(Function(fails), X).reference(input_set(X), 0, SCREEN)
     after = (torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled(), torch.is_grad_enabled())
     assert after == before
