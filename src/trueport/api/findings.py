@@ -172,11 +172,12 @@ def _explaining(maker: _Maker, step: Step, steps: Sequence[Step], converter: Con
         worst = trial.worst
         if worst is None or worst[1].kind is None:
             continue
+        # The first input set that shows it is the easiest to repeat; one that rounding hides is the last resort.
         held = by_kind.get(worst[1].kind)
-        if held is None or trial.score > held.score:
+        if held is None or (trial.material and not held.material):
             by_kind[worst[1].kind] = trial
     found += [_differs(maker, step, trial, failures) for trial in by_kind.values()]
-    return found
+    return sorted(found, key=lambda finding: not finding.material)
 
 
 def _guess(maker: _Maker, step: Step, kind: Kind, error: BaseException | None, **known: Any) -> Guess:
