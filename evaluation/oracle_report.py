@@ -89,8 +89,8 @@ def _coverage(records: Records, chosen: Records) -> str:
     seeds = sorted({str(r["key"]).rsplit("/", 1)[1] for r in chosen})
     cases = len({statistics.case_name(r) for r in chosen})
     return (
-        f"{len(chosen)} conversions of {cases} cases, seeds {', '.join(seeds)}; {len(records) - len(chosen)} more "
-        "crashed in the exporter and are left out."
+        f"{len(chosen)} conversions of {cases} cases, seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}; "
+        f"{len(records) - len(chosen)} more are left out because the exporter raised or gets the case wrong itself."
     )
 
 
@@ -163,11 +163,17 @@ def _score_row(key: tuple[bool, str, str], found: list[dict[str, Any]]) -> tuple
 def _left_out(records: Records, chosen: Records) -> str:
     kept = {record["key"] for record in chosen}
     rows = [
-        (record["key"], record["measured"]["verdict"], record["measured"].get("plain_error", "-"))
+        (record["key"], record["measured"]["verdict"], _why_left_out(record))
         for record in records
         if record["key"] not in kept
     ]
-    return table(("conversion", "verdict", "what the plain export says"), rows) if rows else "Nothing."
+    return table(("conversion", "verdict", "why"), rows) if rows else "Nothing."
+
+
+def _why_left_out(record: dict[str, Any]) -> str:
+    case, converter, _ = record["key"].split("/")
+    reason = statistics.MISCONVERTED.get((case, converter)) or record["measured"].get("plain_error") or "-"
+    return str(reason)
 
 
 def _places(records: Records, chosen: Records) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,22 @@ def _export(module: nn.Module, args: tuple[Any, ...], path: Path, converter: str
     options: dict[str, Any] = {}
     if dynamic_shapes:
         names = [f"input_{place}" for place in range(len(args))]
-        axes = dynamic_shapes.values() if isinstance(dynamic_shapes, dict) else dynamic_shapes
         named = {
-            name: {axis: f"{name}_{axis}" for axis in shape} for name, shape in zip(names, axes, strict=True) if shape
+            name: {axis: f"{name}_{axis}" for axis in axes}
+            for name, axes in zip(names, _axes(dynamic_shapes), strict=True)
+            if axes
         }
         options = {"input_names": names, "dynamic_axes": named}
     torch.onnx.export(module, _copied(args), str(path), dynamo=False, verbose=False, **options)
+
+
+def _axes(shapes: Any) -> Iterator[dict[int, Any]]:
+    """Returns the dynamic axes of each input, whatever the structure around them."""
+    if shapes is None or (isinstance(shapes, dict) and all(isinstance(key, int) for key in shapes)):
+        yield shapes or {}
+        return
+    for part in shapes.values() if isinstance(shapes, dict) else shapes:
+        yield from _axes(part)
 
 
 def _runtime(path: Path, args: tuple[Any, ...]) -> list[torch.Tensor]:

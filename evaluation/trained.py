@@ -43,8 +43,8 @@ class SentenceEmbedding(nn.Module):
 
 
 def items() -> Iterator[str]:
-    """Returns the trained model through both exporters, with dynamic axes and without."""
-    for axes in ("batch", "static"):
+    """Returns the trained model through both exporters, without dynamic axes and with them."""
+    for axes in ("static", "batch"):
         for converter in CONVERTERS:
             yield f"all-MiniLM-L6-v2/{converter}/{axes}"
 

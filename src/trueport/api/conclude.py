@@ -20,6 +20,7 @@ from trueport.core.taxonomy import Lane, Stage, Status, Verdict
 from trueport.core.versions import base_versions
 from trueport.oracle.compare import LARGEST_SCORE
 from trueport.oracle.thresholds import THRESHOLDS
+from trueport.oracle.units import float_type
 from trueport.report.explain import Explained, explain
 
 if TYPE_CHECKING:
@@ -215,12 +216,20 @@ def doubts(session: Session, attribution: Attribution, coverage: Coverage, steps
         return reasons
     if coverage.dead and coverage.elements.compared:
         reasons.append(f"output {', '.join(coverage.dead)} is zero throughout, so no relative error would show in it")
-    elif coverage.resolution is not None and coverage.resolution > THRESHOLDS.resolution:
+    elif coverage.resolution is not None and coverage.resolution > needed_resolution(references):
         reasons.append(
             f"a relative error below {coverage.resolution:.1e} would not have been seen; "
-            f"{THRESHOLDS.resolution:.0e} is needed"
+            f"{needed_resolution(references):.0e} is needed"
         )
     return reasons
+
+
+def needed_resolution(references: References) -> float:
+    """Returns the resolution that `faithful` needs: that of the source's coarsest output type."""
+    units = [
+        kind.unit_roundoff for output in references.screens[0].outputs if (kind := float_type(output.dtype)) is not None
+    ]
+    return THRESHOLDS.resolution_of(max(units, default=0.0))
 
 
 def repeat_command(session: Session, converter: str | None, runtime: str) -> str:

@@ -160,12 +160,13 @@ class Session:
         assert self.references is not None
         module = self.subject.model
         tensors = [*module.parameters(), *module.buffers()]
+        folds = any("BatchNorm" in type(m).__name__ for m in module.modules())
         literals: set[float] = set()
         types: set[str] = set()
         for reference in self.references.screens:
             literals |= reference.tape.literals
             types |= reference.tape.types
-        return KnownNumbers([to_array(t) for t in tensors if t.is_floating_point()], literals, types)
+        return KnownNumbers([to_array(t) for t in tensors if t.is_floating_point()], literals, types, folds=folds)
 
 
 def _plain(value: Any) -> Any:

@@ -89,6 +89,8 @@ class References:
 
 EDGES = frozenset({"zeros", "constant", "large", "small", "negative", "nonfinite"})
 """Regimes in which ties and ranges make elements incomparable by nature; they do not count for the share."""
+DEGENERATE = frozenset({"zeros", "constant"})
+"""Regimes in which all elements are equal: what selects by order answers as it likes."""
 MOST_EXTRA = 16
 """How many further sets are drawn at most where too many elements hang on rounding."""
 FUTILE = 3
@@ -140,6 +142,9 @@ def collect(source: Source, sets: Sequence[InputSet], progress: Callable[[str], 
             if number == 0:
                 raise SourceError(f"the source fails on its own example: {error}") from error.__cause__
             references.refused.append(_refused(inputs, error))
+            continue
+        if inputs.regime in DEGENERATE and getattr(getattr(reference, "tape", None), "ties", False):
+            references.refused.append(Refused(inputs.label, "the source leaves the order of equal elements open"))
             continue
         references.inputs.append(inputs)
         references.screens.append(reference)

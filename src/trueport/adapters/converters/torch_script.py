@@ -23,6 +23,7 @@ from trueport.adapters.converters._onnx_checkpoint import file_checkpoint, model
 from trueport.adapters.converters._torch_blame import blame
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.torch.module import evaluate_call, noisy_call, rebuild
+from trueport.adapters.float64.torch.state import preserved
 from trueport.adapters.protocols import Array, Checkpoint, ConverterOptions, StageFailure, Wide
 from trueport.core.errors import UsageError
 from trueport.core.result import NodeRef
@@ -149,10 +150,11 @@ def _settings(subject: Subject, options: ConverterOptions) -> dict[str, Any]:
 
 def _export(subject: Subject, settings: Mapping[str, Any], target: Any, *, fold: bool) -> None:
     args, kwargs = rebuild(subject.examples[0], _tensors(subject.examples[0]))
-    torch.onnx.export(
-        subject.model, args, target, kwargs=kwargs or None, dynamo=False,
-        **{"do_constant_folding": fold, **settings},
-    )  # fmt: skip
+    with preserved(subject.model):
+        torch.onnx.export(
+            subject.model, args, target, kwargs=kwargs or None, dynamo=False,
+            **{"do_constant_folding": fold, **settings},
+        )  # fmt: skip
 
 
 def _tensors(example: Example) -> tuple[Array, ...]:

@@ -22,6 +22,8 @@ Array = NDArray[Any]
 
 SIMPLE_BITS = 10
 """Numbers with no more significant bits than this are taken for written, not computed: 0.5, 3, -6, 1024."""
+SIMPLE_BITS_OF_HALVES = 4
+"""The same for two-byte types, half of whose numbers have no more than ten significant bits."""
 
 
 _LARGEST = [kind.largest for kind in FLOAT_TYPES.values()]
@@ -36,12 +38,19 @@ class KnownNumbers:
         literals: Python numbers that appear in the program, as float64.
         types: names of the floating-point types that values of the source have. A cast to another, narrower one is no
             rounding of the source's and is carried out for real even in float64.
+        folds: the source has normalizations that a converter may fold into other weights.
     """
 
     def __init__(
-        self, arrays: Iterable[Array], literals: Iterable[float] = (), types: Iterable[str] = ("float32",)
+        self,
+        arrays: Iterable[Array],
+        literals: Iterable[float] = (),
+        types: Iterable[str] = ("float32",),
+        *,
+        folds: bool = False,
     ) -> None:
         self.types = frozenset(types)
+        self._folds = folds
         self._arrays = list(arrays)
         self._literals = np.asarray(sorted(set(literals)), dtype=np.float64)
 
@@ -61,15 +70,20 @@ class KnownNumbers:
         Args:
             values: any shape, floating point.
         """
+        bits = SIMPLE_BITS_OF_HALVES if np.asarray(values).dtype.itemsize == 2 else SIMPLE_BITS
         wide = np.asarray(values, dtype=np.float64)
         mantissa, _ = np.frexp(wide)
-        scaled = mantissa * 2.0**SIMPLE_BITS
+        scaled = mantissa * 2.0**bits
         unknown = np.isfinite(wide) & (scaled != np.rint(scaled)) & ~np.isin(np.abs(wide), _LARGEST)
-        if not unknown.any():
+        if not unknown.any() and not self._folds:
             return np.asarray(unknown)
         for candidate in (wide, -wide):
             found = self._member(candidate)
             unknown &= ~found
+        if np.asarray(values).dtype.itemsize == 2 and (unknown.any() or self._folds):
+            # Two-byte types have so few numbers that a computed one is often found among the source's by chance, or is
+            # rounded back to the number that it was computed from.
+            return np.asarray(np.isfinite(wide) & (wide != 0))
         return np.asarray(unknown)
 
     def _member(self, wide: Array) -> Array:

@@ -33,6 +33,17 @@ def margins(call: Call, draws: Draws) -> list[Tensor | None] | None:
     return found_margins if found or (ties and any(m is not None for m in found_margins)) else None
 
 
+def has_ties(call: Call) -> bool:
+    """Whether a selection whose order of equal elements is left open met equal elements."""
+    if not call.facts.selects or call.facts.name in ("argmax", "argmin") or call.kwargs.get("stable", False):
+        return False
+    main = call.shadows[0].main
+    dim = selection_dim(call.facts.name, call.args, call.kwargs)
+    if not main.dim() or main.is_complex() or main.shape[dim] < 2:
+        return False
+    return bool((torch.diff(torch.sort(main, dim=dim).values, dim=dim) == 0).any())
+
+
 def pushed(call: Call, values: list[Tensor], margins: list[Tensor | None], number: int) -> list[Tensor]:
     """Returns the values of alternate `number` with everything near a jump pushed across it."""
     dim = selection_dim(call.facts.name, call.args, call.kwargs)
@@ -41,7 +52,6 @@ def pushed(call: Call, values: list[Tensor], margins: list[Tensor | None], numbe
         value
         if margin is None or margin.shape != value.shape
         else shifted(
-            call.facts.name,
             position,
             value,
             margin,

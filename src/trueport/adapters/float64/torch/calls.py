@@ -80,8 +80,12 @@ def identity(value: Any) -> Any:
 
 def decides(call: Call) -> bool:
     """Whether the operator decides something from a floating-point argument."""
-    if call.facts.jumps or call.facts.selects:
+    if call.facts.jumps:
         return True
+    if call.facts.selects:
+        # Without a dimension, or of two tensors, these give values alone, which are continuous.
+        values_alone = call.facts.name in ("max", "min", "median") and "dim" not in call.kwargs
+        return not (values_alone and (len(call.args) == 1 or isinstance(call.args[1], Tensor)))
     if call.facts.name in ("_to_copy", "to"):
         wanted = call.kwargs.get("dtype")
         return wanted is not None and wanted not in WIDE and wanted not in (torch.float64, torch.complex128)

@@ -17,7 +17,6 @@ ALTERNATES = 2
 
 
 def shifted(
-    name: str,
     position: int,
     main: Tensor,
     margin: Tensor,
@@ -31,7 +30,6 @@ def shifted(
     """Returns an argument of a jump pushed towards the other side.
 
     Args:
-        name: the operator.
         position: which argument; the second of a comparison is pushed against the first.
         main: the argument in float64.
         margin: how near is too near, the same shape, non-negative.
@@ -42,35 +40,37 @@ def shifted(
         largest: the operator prefers large elements.
     """
     if selects and main.dim():
-        first_only = name in ("argmax", "argmin", "max", "min")
-        return _swapped(main, margin, number, dim, first_only=first_only, ties=ties, largest=largest)
+        return _reordered(main, margin, number, dim, ties=ties, largest=largest)
     sign = 1.0 if (position + number) % 2 == 0 else -1.0
     return main + sign * margin
 
 
-def _swapped(
-    main: Tensor, margin: Tensor, number: int, dim: int, *, first_only: bool, ties: bool, largest: bool
-) -> Tensor:
-    """Pushes every second element of the order (or just the first) past its successor where the gap is small."""
-    order = torch.argsort(main, dim=dim, descending=largest, stable=True)
-    ranked = torch.gather(main, dim, order)
-    room = torch.gather(margin, dim, order)
+def _reordered(main: Tensor, margin: Tensor, number: int, dim: int, *, ties: bool, largest: bool) -> Tensor:
+    """Brings each group of elements that rounding cannot tell apart into another order.
+
+    Alternate 0 reverses every group, alternate 1 rotates it by one place, so that no place keeps its element in both.
+    """
     size = main.shape[dim]
     if size < 2:
         return main
+    order = torch.argsort(main, dim=dim, descending=largest, stable=True)
+    ranked = torch.gather(main, dim, order)
+    room = torch.gather(margin, dim, order)
     gap = (ranked.narrow(dim, 0, size - 1) - ranked.narrow(dim, 1, size - 1)).abs()
     reach = room.narrow(dim, 0, size - 1) + room.narrow(dim, 1, size - 1)
     near = (gap <= reach) & ((reach > 0) | ties)
-    rank = torch.arange(size - 1, device=main.device)
-    chosen = rank == number if first_only else rank % 2 == number
+    begins = torch.cat([torch.ones_like(near.narrow(dim, 0, 1)), ~near], dim)
+    ends = torch.cat([~near, torch.ones_like(near.narrow(dim, 0, 1))], dim)
     shape = [1] * main.dim()
-    shape[dim] = size - 1
-    near = near & chosen.reshape(shape)
-    tiny = torch.finfo(torch.float32).eps * ranked.narrow(dim, 0, size - 1).abs() + 1e-300
-    push = torch.where(near, gap + tiny, torch.zeros_like(gap))
-    pushed = ranked.clone()
-    pushed.narrow(dim, 0, size - 1).add_(-push if largest else push)
-    return torch.zeros_like(main).scatter(dim, order, pushed)
+    shape[dim] = size
+    place = torch.arange(size).reshape(shape).expand(main.shape)
+    first = torch.where(begins, place, torch.zeros_like(place)).cummax(dim).values
+    last = torch.where(ends, place, torch.full_like(place, size - 1)).flip(dim).cummin(dim).values.flip(dim)
+    rotated = torch.where(place == last, first, place + 1)
+    target = first + last - place if number == 0 else rotated
+    # Only the order of these counts: the selected values are taken from the argument itself.
+    rank = target.to(main.dtype)
+    return torch.zeros_like(main).scatter(dim, order, -rank if largest else rank)
 
 
 def prefers_large(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

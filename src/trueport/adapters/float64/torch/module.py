@@ -291,7 +291,9 @@ def _graph_caller(program: Any) -> Callable[[list[Any]], Any]:
                 flat.append(program.constants[spec.target].clone())
             elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
                 found = program.state_dict.get(spec.target)
-                flat.append(program.constants[spec.target] if found is None else found)
+                found = program.constants[spec.target] if found is None else found
+                # A captured program may still write its buffers, which are the module's own.
+                flat.append(found.clone() if spec.kind is InputKind.BUFFER else found)
             else:
                 flat.append(program.constants[spec.target])
         outputs = module(*flat)

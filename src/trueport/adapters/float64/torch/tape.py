@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary, WeakTensorKeyDictionary
 
 from trueport.adapters.float64.constants import KnownNumbers
-from trueport.adapters.float64.torch.alternates import adopt_decision, margins, pushed
+from trueport.adapters.float64.torch.alternates import adopt_decision, has_ties, margins, pushed
 from trueport.adapters.float64.torch.calls import (
     Call,
     Evaluated,
@@ -50,6 +50,7 @@ class TapeResult:
         random: operators that drew random numbers.
         literals: floating-point literals of the run, as their own type holds them.
         types: names of the floating-point types of values of the run.
+        ties: a selection met equal elements, whose order the framework leaves open.
         undecidable: a branch of the model or the shape of a tensor hangs on a decision that rounding takes.
         operators: number of operators seen.
     """
@@ -58,6 +59,7 @@ class TapeResult:
     random: set[str] = field(default_factory=set)
     literals: set[float] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
+    ties: bool = False
     undecidable: bool = False
     operators: int = 0
 
@@ -149,6 +151,9 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         local = None if trivial or call.exact or all(s.exact for s in shadows) else self._local(call)
         before = None if trivial else self._evaluate(call)
         real = func(*args, **kwargs) if done is None else done
+        if trivial and tensors and any(t.dtype in WIDE for t in tensors_in([real])):
+            # Floating-point numbers from integers: true division, casts, means.
+            before, local = self._from_integers(call), real
         if before is None or not any(True for _ in tensors_in([real])):
             self._register_trivial(call, real, trivial=trivial)
             return real
@@ -255,6 +260,16 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             noisy = self._noisy_jump(call, main)
         return Evaluated(main, noisy, self._other(call, literal))
 
+    def _from_integers(self, call: Call) -> Evaluated | None:
+        """The operator on integers held in float64; None where it takes none, and the real result stands in."""
+        values = [s.main if s.main.dtype is torch.bool else s.main.double() for s in call.shadows]
+        with contextlib.suppress(Exception):
+            main = call.apply(values, identity)
+            found = list(tensors_in([main]))
+            if found and all(t.dtype not in WIDE for t in found):
+                return Evaluated(main, None, None)
+        return None
+
     def _literal(self, value: float) -> float:
         """A literal as float32 holds it: kernels of all narrower types compute with float32 scalars."""
         if value in self._item_values:
@@ -290,6 +305,8 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         near = margins(call, self._draws) if self._draws.arithmetic and decides(call) else None
         if not inherited and near is None:
             return None
+        if near is not None and has_ties(call):
+            self.result.ties = True
         results = []
         try:
             for number in range(ALTERNATES):
