@@ -87,10 +87,10 @@ class References:
         return ALARM.arithmetic if self.alarms else SCREEN.arithmetic
 
 
-EDGES = frozenset({"zeros", "constant", "large", "small", "negative", "nonfinite"})
+EDGES = frozenset({"zeros", "constant", "large", "small", "negative", "halves", "nonfinite"})
 """Regimes in which ties and ranges make elements incomparable by nature; they do not count for the share."""
-DEGENERATE = frozenset({"zeros", "constant"})
-"""Regimes in which all elements are equal: what selects by order answers as it likes."""
+DEGENERATE = frozenset({"zeros", "constant", "halves"})
+"""Regimes in which many elements are equal: what selects by order answers as it likes."""
 MOST_EXTRA = 16
 """How many further sets are drawn at most where too many elements hang on rounding."""
 FUTILE = 3

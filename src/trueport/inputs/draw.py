@@ -13,8 +13,11 @@ from trueport.inputs.spec import LeafSpec
 
 Array = NDArray[Any]
 
-REGIMES = ("zeros", "constant", "large", "small", "negative")
-"""Edge regimes of floating-point inputs; integer inputs have the ends of their observed range instead."""
+REGIMES = ("zeros", "constant", "large", "small", "negative", "halves")
+"""Edge regimes of floating-point inputs; integer inputs have the ends of their observed range instead.
+
+`halves` are multiples of one half, where rounding modes and strict comparisons differ.
+"""
 LARGE, SMALL = 100.0, 1e-3
 
 
@@ -102,6 +105,9 @@ def _redraw(leaf: LeafSpec, shape: tuple[int, ...], rng: np.random.Generator) ->
         return _mask(shape, float(values.mean()), rng).astype(values.dtype)
     if values.dtype.kind in "iu":
         low, high = int(values.min()), int(values.max())
+        if low == high:
+            # One number tells no range; what may be an index or a length may be smaller, down to nothing.
+            low, high = min(low, 0), max(high, 1)
         widest = np.uint64 if values.dtype.kind == "u" else np.int64
         return rng.integers(low, high, size=shape, dtype=widest, endpoint=True).astype(values.dtype)
     if leaf.is_mask:
@@ -159,6 +165,7 @@ def _edge(leaf: LeafSpec, regime: str, rng: np.random.Generator) -> Array:
             "large": np.clip(fresh * LARGE, -6e4, 6e4) if values.dtype.itemsize == 2 else fresh * LARGE,
             "small": fresh * SMALL,
             "negative": -np.abs(fresh),
+            "halves": np.rint(4 * fresh) / 2,
         }[regime]
         return _held(made, values.dtype)
 

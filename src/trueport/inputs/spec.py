@@ -53,9 +53,12 @@ class LeafSpec:
 
     @property
     def is_integer_mask(self) -> bool:
-        """Whether an integer input holds just 0 and 1, both of them, as the attention masks of text models do."""
+        """Whether an integer input holds just 0 and 1, or a matrix of ones, as attention masks of text models do."""
         values = self.example
-        return values.dtype.kind in "iu" and values.ndim > 0 and set(np.unique(values).tolist()) == {0, 1}
+        if values.dtype.kind not in "iu" or values.ndim == 0:
+            return False
+        held = set(np.unique(values).tolist())
+        return held == {0, 1} or (held == {1} and values.ndim >= 2)
 
     @property
     def is_mask(self) -> bool:

@@ -64,8 +64,13 @@ def test_nothing_is_repeated():
         assert len(set(keys)) == len(keys)
 
 
+def test_one_integer_tells_no_range_and_varies_towards_zero():
+    drawn = {int(v) for s in _draw(np.array([7, 7])) for v in s.arrays[0]}
+    assert len(drawn) > 1
+    assert drawn <= set(range(8))
+
+
 def test_an_input_that_cannot_vary_gives_one_set():
-    assert len(_draw(np.array([7, 7]))) == 1
     assert len(_draw(np.zeros((0, 3), np.float32))) == 1
 
 

@@ -32,6 +32,10 @@ def test_redrawn_masks_differ():
     assert len({str(mask) for mask in masks}) == len(masks) > 3
 
 
-@pytest.mark.parametrize("example", [[[0, 1, 2]], [[0, 0, 0]], [[1, 1]], [[0.0, 1.0]], 1])
+def test_a_matrix_of_ones_is_a_mask_that_hides_nothing():
+    assert LeafSpec("x", np.ones((2, 3), np.int64)).is_integer_mask
+
+
+@pytest.mark.parametrize("example", [[[0, 1, 2]], [[0, 0, 0]], [1, 1], [[0.0, 1.0]], 1])
 def test_other_inputs_are_no_integer_masks(example):
     assert not LeafSpec("x", np.asarray(example)).is_integer_mask
