@@ -186,11 +186,6 @@ def fractional_powers() -> Subject:
     return Function(lambda x: torch.pow(x, 2.4) + torch.pow(x, -0.3)), (torch.rand(4, 64) * 20 + 0.01,)
 
 
-@CASES.add(OWN, TEST, "The angle in all four quadrants")
-def angle_of_two_arguments() -> Subject:
-    return Function(torch.atan2), (torch.randn(4, 64), torch.randn(4, 64))
-
-
 @CASES.add(OWN, TEST, "Bins: comparisons only, exact for both sides")
 def bucketize() -> Subject:
     edges = torch.tensor([-1.0, -0.5, 0.0, 0.5, 1.0])
