@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +13,15 @@ import numpy as np
 
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.onnx_program import OnnxProgram
-from trueport.adapters.protocols import Array, Checkpoint, Converter, ConverterOptions, Runtime, StageFailure
+from trueport.adapters.protocols import (
+    Array,
+    Checkpoint,
+    Converter,
+    ConverterOptions,
+    Executable,
+    Runtime,
+    StageFailure,
+)
 from trueport.bisect.judge import Judgement, judge_arithmetic, judge_meaning
 from trueport.bisect.references import References
 from trueport.bisect.road import Step
@@ -49,6 +58,7 @@ class Walk:
         self._options = options
         self._emit = emit
         self._last: tuple[bytes, Judgement] | None = None
+        self._earlier: list[Executable] = []
 
     # ------------------------------------------------------------------ the converter
 
@@ -97,7 +107,7 @@ class Walk:
         before = judged[-1] if judged else None
 
         def noisy(inputs: InputSet, draws: int) -> list[list[Array]]:
-            return executable.noisy(inputs, draws=draws, seed=self._options.seed, known=self._known)
+            return self._noise(executable, inputs, draws)
 
         judgement = judge_meaning(
             lambda inputs: executable.evaluate(inputs, self._known),
@@ -110,7 +120,23 @@ class Walk:
             judgement = self._judge_by_runtime(checkpoint, folder, judgement)
         if content is not None:
             self._last = (content, judgement)
+        if judgement.status is Status.OK and checkpoint.path is None:
+            self._earlier.append(executable)
         return judgement
+
+    def _noise(self, executable: Executable, inputs: InputSet, draws: int) -> list[list[Array]]:
+        """The noise of a checkpoint and of those it was made from: what they computed it may have folded."""
+        seed, known = self._options.seed, self._known
+        runs = executable.noisy(inputs, draws=draws, seed=seed, known=known)
+        main = [output.value for output in executable.evaluate(inputs, known)]
+        for earlier in self._earlier:
+            with contextlib.suppress(Exception):  # one that cannot be evaluated here has no noise to pass on
+                before = [output.value for output in earlier.evaluate(inputs, known)]
+                if [b.shape for b in before] != [m.shape for m in main]:
+                    continue
+                for run in earlier.noisy(inputs, draws=draws, seed=seed, known=known):
+                    runs.append([_moved(m, r, b) for m, r, b in zip(main, run, before, strict=True)])
+        return runs
 
     def _judge_by_runtime(self, checkpoint: Checkpoint, folder: Path, before: Judgement) -> Judgement:
         """The arithmetic lane on a checkpoint in memory, with the runtime's own optimizations off."""
@@ -199,6 +225,14 @@ class Walk:
             usable = value.dtype.kind == "f" and all(c.shape == value.shape for c in column)
             floors.append(elementwise_floor(value, column) if usable else None)
         return floors
+
+
+def _moved(main: Array, run: Array, before: Array) -> Array:
+    """Returns an output moved by the noise that an earlier checkpoint has there."""
+    if main.dtype.kind not in "fc":
+        return main
+    with np.errstate(invalid="ignore"):
+        return np.asarray(main + (run - before))
 
 
 def _works_without_grad(converter: Converter, subject: Subject, settings: ConverterOptions) -> bool:

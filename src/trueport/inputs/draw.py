@@ -153,6 +153,9 @@ def _edge(leaf: LeafSpec, regime: str, rng: np.random.Generator) -> Array:
     if leaf.is_integer_mask:
         return values
     if values.dtype.kind in "iu" and values.size:
+        if regime == "small" and values.min() > 0:
+            # Zero is the padding of token ids, and the first index of everything.
+            return np.where(rng.random(values.shape) < 0.5, values, 0).astype(values.dtype)
         end = {"zeros": values.min(), "constant": values.max()}.get(regime)
         return np.full_like(values, end) if end is not None else _redraw(leaf, values.shape, rng)
     if values.dtype.kind != "f" or leaf.is_mask or values.size == 0:

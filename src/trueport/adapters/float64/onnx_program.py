@@ -82,10 +82,21 @@ class OnnxProgram:
         self.model = model
         self.interface: Interface = read_interface(model)
         self.pairs = self.interface.pair(leaf_names, name_map or {})
+        self._masks: tuple[KnownNumbers, dict[str, Array]] | None = None
 
     @cached_property
     def _evaluator(self) -> Float64Evaluator:
         return Float64Evaluator(self.model)
+
+    @cached_property
+    def _constant_values(self) -> frozenset[str]:
+        """Names of the values that depend on no input of the model."""
+        graph = self.model.graph
+        constant = {t.name for t in graph.initializer} | {""}
+        for node in graph.node:
+            if all(name in constant for name in node.input) and not any(a.HasField("g") for a in node.attribute):
+                constant.update(node.output)
+        return frozenset(constant - {""})
 
     def feeds(self, inputs: InputSet) -> dict[str, Array]:
         """Returns the model's inputs by name.
@@ -113,9 +124,14 @@ class OnnxProgram:
             moved = {name: self._move(name, mask, rng, coherent=coherent) for name, mask in computed.items()}
             moved = {**self._literals(known), **moved}
             foreign, attributes = ForeignCasts(known), ComputedAttributes(known, rng)
-            return self._run(
-                inputs, moved, lambda s, a, i, v: rounding(s, a, i, attributes(s, a, i, foreign(s, a, i, v)))
-            )
+            folded = Rounding(rng, coherent=coherent, wide=False)
+
+            def noise(step: Step, arguments: list[Any], index: int, value: Array) -> Array:
+                # What depends on no input may be folded in the declared type, here or by the next step of the road.
+                constant = step.call.node.outputs[0] in self._constant_values
+                return (folded if constant else rounding)(step, arguments, index, value)
+
+            return self._run(inputs, moved, lambda s, a, i, v: noise(s, a, i, attributes(s, a, i, foreign(s, a, i, v))))
 
         return noisy_runs(run, draws=draws, seed=seed, wide=True)
 
@@ -157,6 +173,12 @@ class OnnxProgram:
             }
 
     def _computed(self, known: KnownNumbers) -> dict[str, Array]:
+        """Returns where constants were computed by the converter; found once for each source."""
+        if self._masks is None or self._masks[0] is not known:
+            self._masks = (known, self._find_computed(known))
+        return self._masks[1]
+
+    def _find_computed(self, known: KnownNumbers) -> dict[str, Array]:
         masks = {
             name: known.computed(constant.value)
             for name, constant in self._evaluator.constants.items()

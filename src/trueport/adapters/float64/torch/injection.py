@@ -63,7 +63,9 @@ class Injector:
         if bool(whole.all()):
             return
         name = dtype_name(tensor.dtype)
-        noise = local_noise(shadow.main.numpy(), None, name, None, inexact=True)
+        # A window or a ramp is computed through differences: its error is relative to its largest value.
+        largest = np.full(shadow.main.shape, 4 * FLOAT_TYPES[name].unit_roundoff * float(shadow.main.abs().max()))
+        noise = local_noise(shadow.main.numpy(), None, name, largest, inexact=True)
         self.inject(shadow, torch.from_numpy(noise), name, constant=True)
 
     def stand_in(self, shadow: Shadow, tensor: Tensor) -> None:

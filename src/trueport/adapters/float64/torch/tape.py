@@ -141,7 +141,10 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             return func(*args, **kwargs)
         if facts.name == "_local_scalar_dense":
             return self._scalar(func, args[0], shadows[0])
-        call = Call(func, facts, args, facts.complete(args, kwargs), tensors, shadows)
+        completed = facts.complete(args, kwargs)
+        if facts.name == "nan_to_num":
+            completed = _with_limits(args, completed)
+        call = Call(func, facts, args, completed, tensors, shadows)
         floating = any(t.dtype in WIDE for t in tensors)
         trivial = not floating and all(
             s.main is t or (s.exact and s.other is None) for s, t in zip(shadows, tensors, strict=True)
@@ -264,7 +267,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         """The operator on integers held in float64; None where it takes none, and the real result stands in."""
         values = [s.main if s.main.dtype is torch.bool else s.main.double() for s in call.shadows]
         with contextlib.suppress(Exception):
-            main = call.apply(values, identity)
+            main = call.apply(values, self._literal)
             found = list(tensors_in([main]))
             if found and all(t.dtype not in WIDE for t in found):
                 return Evaluated(main, None, None)
@@ -409,6 +412,16 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         if call.facts.jumps and call.facts.name not in ("remainder", "fmod"):
             return
         self._injector.own(call, shadow, name, rounded, results, first=number == 0)
+
+
+def _with_limits(args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of `nan_to_num` with the limits of the real type, which float64 would widen."""
+    if args[0].dtype not in WIDE or args[0].is_complex():
+        return kwargs
+    limits = torch.finfo(args[0].dtype)
+    given = dict(zip(("nan", "posinf", "neginf"), args[1:], strict=False)) | kwargs
+    missing = {"posinf": limits.max, "neginf": limits.min}
+    return kwargs | {name: value for name, value in missing.items() if given.get(name) is None and len(args) < 3}
 
 
 def record(
