@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,7 +90,6 @@ class Judgement:
     trials: tuple[Trial, ...] = ()
     missing: tuple[str, ...] = ()
     elapsed_s: float = 0.0
-    notes: tuple[str, ...] = field(default=())
 
     @property
     def score(self) -> float | None:

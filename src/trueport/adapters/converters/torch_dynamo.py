@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch.onnx._internal.exporter import (
     _capture_strategies,
     _constants,
@@ -150,13 +149,3 @@ def _capture(subject: Subject, extra: Mapping[str, Any]) -> tuple[Any, Any]:
         first = first or result.exception
     assert first is not None
     raise first
-
-
-def example_copy(subject: Subject) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Returns private copies of the example's arguments: exporters may write into them."""
-    example = subject.examples[0]
-    copied = torch.utils._pytree.tree_map(
-        lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf,
-        (tuple(example.args), dict(example.kwargs)),
-    )
-    return copied[0], copied[1]

@@ -13,7 +13,6 @@ from trueport.adapters.sources.zoo import list_zoo
 from trueport.adapters.sources.zoo.architectures import ARCHITECTURES
 from trueport.core.errors import MissingToolError, UsageError
 
-pytest.importorskip("transformers", reason="the zoo is an extra; its absence has a test of its own")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 REQUIRED = ("bert", "gpt2", "t5", "vit", "llama", "whisper", "swin", "mamba")
