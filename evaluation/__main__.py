@@ -9,8 +9,10 @@ import argparse
 import datetime
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 from evaluation import registry
 from evaluation.store import SCHEMA, Store
@@ -28,18 +30,29 @@ def run(name: str, *, anew: bool, today: datetime.date) -> None:
     path = folder / f"{today.isoformat()}.jsonl" if anew or not found else found[-1]
     store = Store(path)
     versions = {**base_versions(), **package_versions(*_PACKAGES)}
-    for key in task.items():
-        if key in store:
-            continue
-        started = time.perf_counter()
-        measured = task.measure(key)
-        elapsed_s = time.perf_counter() - started
+    missing = [key for key in task.items() if key not in store]
+    for key, measured, elapsed_s in _measured(task, missing, jobs=getattr(task, "JOBS", 1)):
         store.add({
             "schema": SCHEMA, "task": name, "key": key, "day": today.isoformat(), "elapsed_s": elapsed_s,
             "versions": versions, "measured": measured,
         })  # fmt: skip
         print(f"{name}: {key} ({elapsed_s:.1f} s)", flush=True)
     registry.write_up(task, store.records, folder)
+
+
+def _measured(task: registry.Task, keys: Sequence[str], *, jobs: int) -> Iterator[tuple[str, dict[str, Any], float]]:
+    """Yields (key, measurement, seconds) as they come; stored by one thread, in whatever order."""
+
+    def one(key: str) -> tuple[str, dict[str, Any], float]:
+        started = time.perf_counter()
+        return key, task.measure(key), time.perf_counter() - started
+
+    if jobs == 1:
+        yield from map(one, keys)
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        for future in as_completed([pool.submit(one, key) for key in keys]):
+            yield future.result()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,8 +23,7 @@ from torch.utils import _pytree as pytree
 
 from evaluation.wording import number, table
 from trueport.adapters.sources import load_subject
-from trueport.adapters.sources.torch_dynamic import named_axes
-from trueport.api.session import Session, quiet
+from trueport.api.session import Session, named_axes, quiet
 from trueport.core.options import CheckOptions
 from trueport.core.subject import Subject
 from trueport.inputs.draw import InputSet, draw_inputs

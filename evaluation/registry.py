@@ -5,7 +5,8 @@ A task is a module `evaluation/<name>.py` with two functions:
 * `items() -> Iterable[str]`: the keys of what is to be measured, in order, the same in every run;
 * `measure(key: str) -> dict`: one measurement as JSON values;
 
-and optionally `write_up(records: list[dict], folder: Path) -> None`, which makes tables and plots of all of them.
+and optionally `JOBS: int`, how many measurements may run at once, each in a thread with a worker process of its own,
+and `write_up(records: list[dict], folder: Path) -> None`, which makes tables and plots of all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-TASKS: tuple[str, ...] = ("kernels", "oracle", "zoo", "trained")
+TASKS: tuple[str, ...] = ("kernels", "oracle", "backend", "zoo", "trained")
 """Names of modules in this package, in the order in which they run."""
 
 

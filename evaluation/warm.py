@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import atexit
-from functools import cache
+import threading
 
 from trueport import Checker
 
 LIMIT_S = 900.0
 
 
-@cache
+_OF_THREAD = threading.local()
+
+
 def checker() -> Checker:
-    """Returns the checker; bad verdicts of its worker are confirmed in a fresh one."""
-    made = Checker(timeout_s=LIMIT_S)
-    atexit.register(made.close)
+    """Returns the checker of this thread; bad verdicts of its worker are confirmed in a fresh one."""
+    made: Checker | None = getattr(_OF_THREAD, "checker", None)
+    if made is None:
+        made = Checker(timeout_s=LIMIT_S)
+        _OF_THREAD.checker = made
+        atexit.register(made.close)
     return made

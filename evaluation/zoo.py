@@ -32,7 +32,7 @@ def items() -> Iterator[str]:
                 yield f"{name}/{converter}/{axes}"
     for entry in list_zoo():
         name = entry.name.removeprefix(_PREFIX)
-        if name in REQUIRED or not entry.available:
+        if name in REQUIRED or not entry.available or not entry.name.startswith(_PREFIX):
             continue
         for converter in CONVERTERS:
             yield f"{name}/{converter}/batch"

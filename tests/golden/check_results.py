@@ -196,6 +196,7 @@ def inconclusive() -> CheckResult:
     return result(
         check(
             converter=None,
+            options={"candidate": "model.onnx"},
             verdict=Verdict.INCONCLUSIVE,
             elements=Elements(10800, 1476, 12),
             findings=(finding,),

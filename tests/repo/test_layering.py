@@ -24,6 +24,7 @@ ALLOWED = {
     "report": {"core", "oracle"},
     "api": {"core", "onnxgraph", "oracle", "inputs", "isolation", "adapters", "bisect", "cause", "report"},
     "cli": {"core", "report", "api", "trueport"},
+    "testing": {"core", "onnxgraph", "oracle", "inputs", "adapters", "bisect", "api"},
     "trueport": {"core", "api"},
     "__main__": {"cli"},
     "_version": set(),

@@ -9,17 +9,17 @@ import sys
 import pytest
 
 FRAMEWORKS = ("torch", "tensorflow", "jax", "onnxruntime", "transformers", "onnxscript")
-COMPOSES = {"trueport.api.session", "trueport.api.conclude", "trueport.api.findings"}
-"""What puts the PyTorch adapters together; imported in the worker, when a check begins."""
-READS_ONNX = {
-    *COMPOSES,
+READS_ONNX = (
+    "trueport.onnxgraph.",
+    "trueport.testing",
+    "trueport.api.conclude",
+    "trueport.api.findings",
     "trueport.api.metric",
     "trueport.api.save",
+    "trueport.api.session",
+    "trueport.api.vote",
     "trueport.api.walk",
-    "trueport.onnxgraph.external",
-    "trueport.onnxgraph.interface",
-    "trueport.onnxgraph.validate",
-}
+)
 """`onnxgraph` is the code that reads ONNX protos, and these parts of `api` use it and the ONNX adapters. onnx is a
 dependency of trueport, not an extra; `import trueport` and `trueport --help` still do without it."""
 
@@ -62,14 +62,14 @@ def _import_all(blocked, *more):
 
 def test_without_frameworks():
     told = _import_all(FRAMEWORKS)
-    assert set(told["failed"]) <= COMPOSES, told["failed"]
+    assert told["failed"] == {}
     assert told["loaded"] == []
     assert told["count"] > 50
 
 
 def test_without_onnx_either():
     told = _import_all((*FRAMEWORKS, "onnx", "onnx_ir"))
-    assert set(told["failed"]) <= READS_ONNX, told["failed"]
+    assert all(name.startswith(READS_ONNX) for name in told["failed"]), told["failed"]
     assert told["loaded"] == []
 
 

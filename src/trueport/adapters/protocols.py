@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,12 +11,17 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from trueport.adapters.float64.constants import KnownNumbers
-from trueport.adapters.float64.onnx.rounding import Budget
+from trueport.adapters.float64.replay.rounding import Budget
 from trueport.core.errors import ToolError
+from trueport.core.options import DynamicAxis as RequestedAxis
 from trueport.core.result import NodeRef
 from trueport.core.subject import Subject
-from trueport.core.taxonomy import Stage
+from trueport.core.taxonomy import Kind, Stage
 from trueport.inputs.draw import InputSet
+from trueport.inputs.spec import DynamicAxis, LeafSpec
+from trueport.oracle.compare import ReferenceOutput
+from trueport.oracle.fingerprint import Fingerprint
+from trueport.oracle.noise import Draws
 
 Array = NDArray[Any]
 
@@ -84,6 +90,7 @@ class Checkpoint:
         model: the `ModelProto`, or None.
         path: where the file lies, for the checkpoint that is a file.
         facts: what the converter reported about it (opset asked for and granted, notes).
+        is_source: it is the source itself and needs no comparison with it.
     """
 
     stage: Stage
@@ -92,6 +99,7 @@ class Checkpoint:
     model: Any = None
     path: Path | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    is_source: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,12 +122,117 @@ class ConverterOptions:
     entered: Callable[[Stage], None] = lambda _: None
 
 
+class Unseen(Protocol):
+    """An operator of the source whose error no output shows."""
+
+    @property
+    def number(self) -> int:
+        """Its place in the order of execution."""
+
+    @property
+    def operator(self) -> str:
+        """Its name."""
+
+    @property
+    def source(self) -> str:
+        """`file.py:LINE`, or ''."""
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """Of what it computes."""
+
+
+class SourceReference(Protocol):
+    """The source at one input set."""
+
+    @property
+    def outputs(self) -> tuple[ReferenceOutput, ...]:
+        """Values and floors."""
+
+    @property
+    def real(self) -> tuple[Array, ...]:
+        """The outputs of a plain run in the source's own types."""
+
+    @property
+    def ties(self) -> bool:
+        """Whether a selection met equal elements, whose order the framework leaves open."""
+
+
+class SourceEngine(Protocol):
+    """A subject as the engines see it: what it takes, what it computes, and how well that can be known."""
+
+    @property
+    def subject(self) -> Subject:
+        """The subject, with the dynamic axes that the user asked for."""
+
+    @property
+    def leaves(self) -> Sequence[LeafSpec]:
+        """The tensor inputs in the order of an input set's arrays, with the first example's values."""
+
+    @property
+    def axes(self) -> Sequence[DynamicAxis]:
+        """The axes that may have other sizes."""
+
+    @property
+    def given(self) -> Sequence[tuple[Array, ...]]:
+        """The further examples."""
+
+    @property
+    def method(self) -> str:
+        """How the floor is measured, for the record."""
+
+    @property
+    def stand_in(self) -> str | None:
+        """The runtime that computes the reference where operators have no float64 kernel, else None."""
+
+    def reference(self, inputs: InputSet, number: int, draws: Draws) -> SourceReference:
+        """Returns outputs in float64 with the floors that `draws` noisy runs give.
+
+        Args:
+            inputs: one input set.
+            number: of the set; noise depends on it and on the seed only.
+            draws: noisy runs.
+
+        Raises:
+            SourceError: the source itself refuses the inputs.
+        """
+
+    def real(self, inputs: InputSet, *, fresh_random: bool) -> tuple[Array, ...]:
+        """Returns the outputs of a plain run; with other random numbers than the first run had if asked."""
+
+    def unseen(self, inputs: InputSet, threshold: float) -> Sequence[Unseen] | None:
+        """Returns the operators that no output shows at this input set; None where this cannot be determined."""
+
+    def known_numbers(self, references: Sequence[SourceReference]) -> KnownNumbers:
+        """Returns the numbers that the source holds, after it was run."""
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Puts the source's state back after a converter touched it."""
+
+    def notes(self) -> Sequence[tuple[Kind, str]]:
+        """Returns what a user should know about the source besides its values (training mode)."""
+
+    def succeeds_otherwise(self, convert: Callable[[], bool]) -> tuple[Kind, str] | None:
+        """Returns what is to be said when a failed conversion succeeds under other conditions (without gradients)."""
+
+
+EngineFactory = Callable[[Subject, int, "Sequence[RequestedAxis]"], SourceEngine]
+"""(subject, seed, dynamic axes that the user asked for) -> engine."""
+
+
 class Converter(Protocol):
-    """Turns a subject into an ONNX file in stages."""
+    """Turns a subject into an ONNX file in stages.
+
+    Attributes:
+        name: as users write it.
+        frameworks: of the subjects that it takes.
+        plan: (stage, checkpoint) in order; the one that was due when an exception left `convert` is the one that
+            crashed.
+    """
 
     name: str
+    frameworks: frozenset[str]
     plan: tuple[tuple[Stage, str], ...]
-    """(stage, checkpoint) in order; the one that was due when an exception left `convert` is the one that crashed."""
 
     def convert(self, subject: Subject, options: ConverterOptions) -> Iterator[Checkpoint]:
         """Yields the checkpoints of the plan in order."""
@@ -143,8 +256,15 @@ class Runtime(Protocol):
 
     name: str
 
-    def load(self, path: Path, *, optimized: bool = True) -> Session:
-        """Returns a session; `optimized=False` switches the runtime's own optimizations off."""
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Its optimization levels, the least first; the last one is what users run. One name where it has one."""
+
+    def load(self, path: Path, *, level: str | None = None) -> Session:
+        """Returns a session at one of `levels`; the last where none is given."""
+
+    def lacks_kernel(self, error: BaseException) -> str | None:
+        """Returns the operator for which the runtime has no kernel where that is what the error says, else None."""
 
     def versions(self) -> dict[str, str]:
         """Returns the versions of the packages behind it."""
@@ -159,10 +279,14 @@ __all__ = [
     "Checkpoint",
     "Converter",
     "ConverterOptions",
+    "EngineFactory",
     "Executable",
     "NoFloat64Error",
     "Runtime",
     "Session",
+    "SourceEngine",
+    "SourceReference",
     "StageFailure",
+    "Unseen",
     "Wide",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -209,14 +209,16 @@ def _in_workers(request: Request, on_event: OnEvent | None, warm: Worker | None)
             subject, checks = result.subject, [*checks, *result.checks]
             continue
         outcome.reraise()
-        seen = next((e["subject"] for e in outcome.events if e.get("event") == "subject"), None)
+        seen = next((e for e in outcome.events if e.get("event") == "subject"), None)
         if seen is None and subject is None:
             raise _lost_source(request.origin, outcome)
-        subject = subject or msgspec.convert(seen, SubjectInfo)
+        if seen is not None:
+            subject = subject or msgspec.convert(seen["subject"], SubjectInfo)
         done = [msgspec.convert(e["check"], Check) for e in outcome.events if e.get("event") == "check"]
         lost = lost_check(outcome, part, request.origin)
         checks += [*done, lost]
-        pending = _rest(part, len(done) + 1) + pending
+        names = seen["converters"] if seen is not None else part.converters
+        pending = _rest(part, names, len(done) + 1) + pending
     return CheckResult(subject, tuple(checks), exit_code([c.verdict for c in checks]))
 
 
@@ -230,14 +232,13 @@ def _lost_source(origin: str, outcome: Outcome) -> SourceError:
     )
 
 
-def _rest(options: CheckOptions, done: int) -> list[CheckOptions]:
-    """Returns options for what is left after `done` checks, converter by converter."""
-    names: tuple[str, ...] = ("",) if options.candidate else options.converters
+def _rest(options: CheckOptions, names: Sequence[str | None], done: int) -> list[CheckOptions]:
+    """Returns options for what is left after `done` checks, converter by converter; None stands for no converter."""
     pairs = [(name, runtime) for name in names for runtime in options.runtimes][done:]
     rest = []
     for name in dict.fromkeys(name for name, _ in pairs):
         runtimes = tuple(runtime for n, runtime in pairs if n == name)
-        converters = options.converters if options.candidate else (name,)
+        converters = options.converters if name is None else (name,)
         rest.append(replace(options, converters=converters, runtimes=runtimes))
     return rest
 

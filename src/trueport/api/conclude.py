@@ -59,29 +59,20 @@ def check(
     assert references is not None
     if session.options.tolerance.kind is ToleranceKind.FIXED:
         steps = [s for s in steps if s.stage is Stage.RUNTIME or s.error is not None] or steps
-    attribution = attribute(steps, whole_file=converter_name is None)
+    attribution = _arbitrated(session, steps, runtime)
     coverage = measure(steps, references)
     hidden = observed.hidden_operators(session, walk)
+    as_it_is = walk.file is not None and walk.file.is_source
     reasons = doubts(session, attribution, coverage, steps)
-    if hidden.untested and not reasons:
-        reasons.append(f"{len(hidden.untested)} operators show in no output and were not found in the file by value")
-    verdict = attribution.verdict
-    if verdict is Verdict.FAITHFUL and reasons:
-        verdict = Verdict.INCONCLUSIVE
-    if verdict is Verdict.DIVERGENT and not references.deterministic:
-        verdict = Verdict.INCONCLUSIVE
-    stage = attribution.stage
-    if session.options.tolerance.kind is ToleranceKind.FIXED and verdict is Verdict.DIVERGENT:
-        stage = Stage.NOT_DISTINGUISHABLE
-    settled = Attribution(verdict, attribution.symptom, stage, attribution.step)
-    if verdict in (Verdict.FAITHFUL, Verdict.INCONCLUSIVE):
-        settled = Attribution(verdict, None, None, attribution.step)
+    reasons += _further_doubts(session, runtime, hidden, as_it_is=as_it_is, others=bool(reasons))
+    settled = _settled(session, attribution, reasons)
     found = observed.collect(session, walk, steps, settled, converter, converter_name, coverage, reasons, hidden)
     main = next((f for f in found if f.stage is settled.stage and f.cause is not None), None)
     decisive = decisive_step(steps)
     told = Explained(
-        settled, decisive, tuple(found), coverage.resolution, coverage.elements, tuple(reasons), references
-    )
+        settled, decisive, tuple(found), coverage.resolution, coverage.elements, tuple(reasons), references,
+        converted=not as_it_is,
+    )  # fmt: skip
     return Check(
         converter=converter_name,
         runtime=runtime.name,
@@ -106,6 +97,40 @@ def check(
     )
 
 
+def _further_doubts(
+    session: Session, runtime: Runtime, hidden: observed.Hidden, *, as_it_is: bool, others: bool
+) -> list[str]:
+    """Returns what stands against a verdict besides the comparison itself."""
+    if session.source.stand_in == runtime.name and as_it_is:
+        return [f"there is no float64 evaluation, and {runtime.name} cannot be its own judge"]
+    if hidden.untested and not others:
+        return [f"{len(hidden.untested)} operators show in no output and were not found in the file by value"]
+    return []
+
+
+def _arbitrated(session: Session, steps: Sequence[Step], runtime: Runtime) -> Attribution:
+    """Returns what the steps say; where another runtime stands in for float64, a difference between the two is open."""
+    attribution = attribute(steps, whole_file=session.options.candidate is not None)
+    alone = session.source.stand_in not in (None, runtime.name)
+    if alone and attribution.verdict is Verdict.DIVERGENT and attribution.stage is Stage.RUNTIME:
+        return Attribution(Verdict.INCONCLUSIVE, None, None, attribution.step)
+    return attribution
+
+
+def _settled(session: Session, attribution: Attribution, reasons: Sequence[str]) -> Attribution:
+    """Returns the verdict that the evidence carries: what proves nothing is `inconclusive`."""
+    assert session.references is not None
+    verdict, stage = attribution.verdict, attribution.stage
+    unproven = verdict is Verdict.FAITHFUL and bool(reasons)
+    if unproven or (verdict is Verdict.DIVERGENT and not session.references.deterministic):
+        verdict = Verdict.INCONCLUSIVE
+    if session.options.tolerance.kind is ToleranceKind.FIXED and verdict is Verdict.DIVERGENT:
+        stage = Stage.NOT_DISTINGUISHABLE
+    if verdict in (Verdict.FAITHFUL, Verdict.INCONCLUSIVE):
+        return Attribution(verdict, None, None, attribution.step)
+    return Attribution(verdict, attribution.symptom, stage, attribution.step)
+
+
 def decisive_step(steps: Sequence[Step]) -> Step | None:
     """Returns the step whose score speaks for the check: the worst of file and runtime, or the last one reached."""
     ends = [s for s in steps if s.stage in (Stage.EXPORT, Stage.RUNTIME) and s.judgement.score is not None]
@@ -121,7 +146,7 @@ def _floor(session: Session, step: Step | None, references: References) -> Floor
         return Floor(f"fixed {tolerance}", 0, 1.0)
     meaning = step is not None and step.judgement.lane is Lane.MEANING
     threshold = THRESHOLDS.meaning if meaning else THRESHOLDS.arithmetic
-    return Floor("tape: noise injected after every operator", references.draws, threshold)
+    return Floor(session.source.method, references.draws, threshold)
 
 
 def _record(step: Step) -> StageRecord:
@@ -203,6 +228,10 @@ def doubts(session: Session, attribution: Attribution, coverage: Coverage, steps
     reasons = []
     if not references.deterministic:
         reasons.append("two runs of the source differ, so its values cannot be compared")
+    if attribution.verdict is Verdict.INCONCLUSIVE and session.source.stand_in is not None:
+        reasons.append(
+            f"it differs from {session.source.stand_in}, which stands in for float64, and either may be wrong"
+        )
     if not any(s.stage is Stage.RUNTIME for s in steps) and attribution.verdict is Verdict.FAITHFUL:
         reasons.append("the road ended before the runtime")
     if coverage.elements.compared == 0:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trueport.adapters.float64.torch.observability import Unseen
-from trueport.adapters.protocols import Converter
+from trueport.adapters.protocols import Converter, Unseen
 from trueport.api.walk import Walk
 from trueport.bisect.judge import Trial
 from trueport.bisect.road import Attribution, Step
@@ -45,16 +44,12 @@ def collect(
     hidden: Hidden,
 ) -> list[Finding]:
     """Returns all findings, those that explain the verdict first."""
-    maker = _Maker(session, name, attribution)
+    maker = _Maker(session, name, attribution, steps)
     found: list[Finding] = []
     if attribution.step is not None and attribution.verdict in (Verdict.DIVERGENT, Verdict.CRASHED):
         found += _explaining(maker, attribution.step, steps, converter)
-    if walk.needs_no_grad:
-        found.append(
-            maker.note(
-                Kind.NEEDS_NO_GRAD, "the same conversion succeeds under torch.no_grad()", stage=attribution.stage
-            )
-        )
+    if walk.otherwise is not None:
+        found.append(maker.note(*walk.otherwise, stage=attribution.stage))
     found += _set_aside(maker, steps, attribution)
     found += _file(maker, session, walk)
     found += _nonfinite(maker, steps)
@@ -113,8 +108,11 @@ def _unobservable(maker: _Maker, hidden: Hidden) -> Finding:
 class _Maker:
     """Makes findings that share the check's converter and signature fields."""
 
-    def __init__(self, session: Session, converter: str | None, attribution: Attribution) -> None:
+    def __init__(
+        self, session: Session, converter: str | None, attribution: Attribution, steps: Sequence[Step]
+    ) -> None:
         self.session = session
+        self.steps = steps
         self.converter = converter
         self.attribution = attribution
         self.dtypes = tuple(dict.fromkeys(spec.example.dtype.name for spec in session.specs))
@@ -186,7 +184,7 @@ def _guess(maker: _Maker, step: Step, kind: Kind, error: BaseException | None, *
     fine = [t for t in trials if not t.bad]
     only_away = bool(failing) and any(t.inputs.regime == "example" for t in fine)
     only_sizes = only_away and all(t.inputs.regime == "size" for t in failing)
-    misused = known.pop("misused", False) or any(getattr(m, "training", False) for m in [maker.session.subject.model])
+    misused = known.pop("misused", False) or getattr(maker.session.subject.model, "training", False) is True
     return guess(
         Evidence(
             maker.attribution.verdict,
@@ -196,9 +194,16 @@ def _guess(maker: _Maker, step: Step, kind: Kind, error: BaseException | None, *
             only_away,
             only_sizes,
             misused,
+            optimized=_level(maker, step),
             **known,
         )
     )
+
+
+def _level(maker: _Maker, step: Step) -> str:
+    """The first level of the runtime that fails, where a lower one does not."""
+    levels = [s for s in maker.steps if s.stage is Stage.RUNTIME]
+    return step.name if step in levels and levels[0] is not step and not levels[0].bad else ""
 
 
 def _classes(error: BaseException | None) -> tuple[str, ...]:
@@ -232,7 +237,8 @@ def _tail(error: BaseException) -> str:
 
 def _failed(maker: _Maker, step: Step, error: BaseException, inputs: str, steps: Sequence[Step]) -> Finding:
     """A checkpoint that raised on an input set, or a runtime that refused the file."""
-    kernel = type(error).__name__ == "NotImplemented"
+    operator = step.facts.get("no_kernel")
+    kernel = operator is not None
     where = f" on input '{inputs}'" if inputs else " when it loads the file"
     message = f"{step.name} raised {type(error).__name__}{where}: {first_line(error)}"
     misused = isinstance(error, InterfaceError) and any(
@@ -243,6 +249,7 @@ def _failed(maker: _Maker, step: Step, error: BaseException, inputs: str, steps:
         kind, message, material=True, symptom=Symptom.CRASH, stage=maker.attribution.stage,
         cause=_guess(maker, step, kind, error, no_kernel=kernel, misused=misused), inputs=inputs,
         exception=f"{type(error).__module__}.{type(error).__qualname__}", evidence={"exception": _classes(error)},
+        nodes=(NodeRef("", operator),) if operator else (),
     )  # fmt: skip
 
 
@@ -368,20 +375,5 @@ def _subject(maker: _Maker, session: Session) -> list[Finding]:
     found = []
     if not references.deterministic:
         found.append(maker.note(Kind.NONDETERMINISTIC, "two runs of the source give different values"))
-    training = [
-        n or type(m).__name__ for n, m in session.subject.model.named_modules() if m.training and _mode_matters(m)
-    ]
-    if training:
-        named = ", ".join(training[:3]) + (f" and {len(training) - 3} more" if len(training) > 3 else "")
-        found.append(
-            maker.note(Kind.TRAINING_MODE, f"the module is checked in training mode, which matters for {named}")
-        )
+    found += [maker.note(kind, message) for kind, message in session.source.notes()]
     return found
-
-
-def _mode_matters(module: Any) -> bool:
-    """Whether a module computes something else in training mode."""
-    name = type(module).__name__
-    drops = "Dropout" in name and getattr(module, "p", 0) > 0
-    normalizes = "BatchNorm" in name or ("InstanceNorm" in name and getattr(module, "track_running_stats", False))
-    return drops or normalizes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,6 @@ def check_path(payload: dict[str, Any], blob: bytes | None, emit: Emit) -> dict[
     del blob
     options = msgspec.convert(payload["options"], CheckOptions)
     emit({"event": "phase", "name": "loading the model"})
-    _limit_threads(options.threads)
     from trueport.adapters.sources import load_subject
 
     subject = load_subject(
@@ -37,7 +37,6 @@ def check_object(payload: dict[str, Any], blob: bytes | None, emit: Emit) -> dic
 
     assert blob is not None
     options = msgspec.convert(payload["options"], CheckOptions)
-    _limit_threads(options.threads)
     # The bytes come through a private pipe from the process that started this one, never from a file.
     return _encode(check_subject(cloudpickle.loads(blob), options, emit))
 
@@ -54,6 +53,7 @@ def check_subject(subject: Any, options: CheckOptions, emit: Emit) -> CheckResul
 def _session(subject: Any, options: CheckOptions, emit: Emit) -> CheckResult:
     from trueport.api.session import Session
 
+    _limit_threads(options.threads)
     return Session(subject, options, emit).run()
 
 
@@ -63,6 +63,7 @@ def _encode(result: CheckResult) -> dict[str, Any]:
 
 
 def _limit_threads(threads: int) -> None:
-    import torch
-
-    torch.set_num_threads(threads)
+    """Limits a framework that the source has brought in; a worker's environment limits what is loaded later."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(threads)

@@ -31,13 +31,17 @@ if TYPE_CHECKING:
 SCHEMA = "trueport.test-case/1"
 MARK = "trueport.json"
 MODEL = "model.onnx"
+AS_IT_IS = "source"
+"""The folder of an ONNX source that no converter touched."""
+DEFAULTS = ("torch-dynamo", "tf2onnx", AS_IT_IS)
+"""Where a check writes whose converter is the default of its framework."""
 
 
 def folders(options: CheckOptions) -> list[Path]:
     """Returns the folders that a check with these options writes; none without `save`."""
     if options.save is None:
         return []
-    names = ("candidate",) if options.candidate is not None else options.converters
+    names = ("candidate",) if options.candidate is not None else options.converters or DEFAULTS
     return [Path(options.save) / name for name in names]
 
 
@@ -62,7 +66,9 @@ def save(session: Session, converter: str | None, file: Checkpoint | None) -> No
     """
     if session.options.save is None or file is None:
         return
-    folder = Path(session.options.save) / (converter or "candidate")
+    folder = Path(session.options.save) / (
+        converter or ("candidate" if session.options.candidate is not None else AS_IT_IS)
+    )
     session.emit({"event": "judging", "stage": Stage.EXPORT, "checkpoint": "saving the test case"})
     _refuse(folder)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.part")
@@ -179,7 +185,7 @@ def _write_tensors(place: Path, kind: str, names: Sequence[str], arrays: Sequenc
     import numpy as np
     from onnx import numpy_helper
 
-    from trueport.adapters.float64.onnx_program import real_dtype
+    from trueport.oracle.units import real_dtype
 
     for number, (name, array, dtype) in enumerate(zip(names, arrays, types, strict=True)):
         tensor = numpy_helper.from_array(np.asarray(array).astype(real_dtype(dtype), copy=False), name)

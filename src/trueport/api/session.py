@@ -1,28 +1,25 @@
 """One subject checked in this process: source, references, every converter, every runtime.
 
-This is what runs in a worker. It is a library function as well (`--no-isolate`), and knows nothing of processes.
+This is what runs in a worker. It is a library function as well (`--no-isolate`), and knows nothing of processes, nor of
+any framework: what runs the source is a `SourceEngine`.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from trueport.adapters import converters as converter_registry
 from trueport.adapters import runtimes as runtime_registry
+from trueport.adapters.engines import source_engine
 from trueport.adapters.float64.constants import KnownNumbers
-from trueport.adapters.float64.torch.module import EagerModule, to_array
-from trueport.adapters.float64.torch.observability import Unseen
-from trueport.adapters.protocols import Converter, ConverterOptions, Runtime
-from trueport.adapters.sources.torch_dynamic import dynamic_axes, named_axes, tensor_leaves, with_dynamic_axes
-from trueport.api import conclude, metric, save
+from trueport.adapters.protocols import Converter, ConverterOptions, Runtime, Unseen
+from trueport.api import conclude, metric, save, vote
 from trueport.api.walk import Walk
 from trueport.bisect.references import References, collect, draw_until_comparable
 from trueport.core.errors import UsageError
@@ -30,7 +27,7 @@ from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, InputInfo, SubjectInfo, exit_code
 from trueport.core.subject import Subject
 from trueport.inputs.draw import draw_inputs, redraw
-from trueport.inputs.spec import LeafSpec
+from trueport.inputs.spec import DynamicAxis
 from trueport.oracle.thresholds import THRESHOLDS
 
 Emit = Callable[[dict[str, Any]], None]
@@ -46,36 +43,35 @@ class Session:
     """
 
     def __init__(self, subject: Subject, options: CheckOptions, emit: Emit) -> None:
-        self.subject = with_dynamic_axes(subject, options.dynamic)
+        self.source = source_engine(subject, seed=options.seed, dynamic=options.dynamic)
+        self.subject = self.source.subject
         self.options = options
         self.emit = emit
-        self.axes = dynamic_axes(self.subject)
-        leaves = tensor_leaves(self.subject)
-        self.names = tuple(name for name, _ in leaves)
-        refuse_bfloat16(subject, leaves)
-        self.specs = [
-            LeafSpec(name, to_array(leaf), {a.axis: a for a in self.axes if a.input == name}) for name, leaf in leaves
-        ]
-        self.source = EagerModule(self.subject.model, self.subject.examples[0], seed=options.seed)
+        self.axes = self.source.axes
+        self.specs = list(self.source.leaves)
+        self.names = tuple(spec.name for spec in self.specs)
         self.references: References | None = None
 
     def info(self, deterministic: bool | None) -> SubjectInfo:
         """Returns what the result says about the subject."""
-        inputs = tuple(
-            InputInfo(name, str(leaf.dtype).removeprefix("torch."), tuple(leaf.shape))
-            for name, leaf in tensor_leaves(self.subject)
-        )
+        inputs = tuple(InputInfo(s.name, s.example.dtype.name, tuple(s.example.shape)) for s in self.specs)
         s = self.subject
         return SubjectInfo(s.name, s.framework, s.origin, s.sha256, deterministic, inputs)
 
+    @property
+    def converters(self) -> tuple[str | None, ...]:
+        """The names of the converters to check; None stands for a candidate, or for a source that is run as it is."""
+        if self.options.candidate is not None:
+            return (None,)
+        return self.options.converters or converter_registry.defaults(self.subject.framework)
+
     def run(self) -> CheckResult:
         """Returns the result of all checks, one for each converter and runtime."""
+        converters = {name: self._converter(name) for name in self.converters}
         self.emit({"event": "phase", "name": "source"})
-        given = [
-            tuple(to_array(leaf) for _, leaf in tensor_leaves(self.subject, i))
-            for i in range(1, len(self.subject.examples))
-        ]
-        sets = draw_inputs(self.specs, samples=self.options.samples, seed=self.options.seed, given=given)
+        sets = draw_inputs(
+            self.specs, samples=self.options.samples, seed=self.options.seed, given=list(self.source.given)
+        )
         self.references = collect(self.source, sets, lambda _: None)
         draw_until_comparable(
             self.references,
@@ -83,19 +79,17 @@ class Session:
             needed=THRESHOLDS.comparable,
         )
         info = self.info(self.references.deterministic)
-        self.emit({"event": "subject", "subject": _plain(info)})
+        self.emit({"event": "subject", "subject": _plain(info), "converters": list(self.converters)})
         checks: list[Check] = []
-        names: list[str | None] = [None] if self.options.candidate else list(self.options.converters)
-        for name in names:
-            checks += self._convert_and_run(name)
+        for name, converter in converters.items():
+            checks += self._convert_and_run(name, converter)
         return CheckResult(info, tuple(checks), exit_code([c.verdict for c in checks]))
 
-    def _convert_and_run(self, name: str | None) -> list[Check]:
+    def _convert_and_run(self, name: str | None, converter: Converter) -> list[Check]:
         assert self.references is not None
         self.emit({"event": "check-begins", "converter": name, "runtime": self.options.runtimes[0]})
         with tempfile.TemporaryDirectory(prefix="trueport-file-") as folder:
             started = time.perf_counter()
-            converter = self._converter(name)
             settings = ConverterOptions(
                 Path(folder),
                 self.options.opset,
@@ -106,19 +100,19 @@ class Session:
                 ),
             )
             walk = Walk(self.references, self.known_numbers(), self.options, self.emit)
-            with quiet(), state_kept(self.subject.model):
-                walk.convert(converter, self.subject, settings)
+            with quiet(), self.source.kept():
+                walk.convert(converter, self.source, settings)
             save.save(self, name, walk.file)
             spent = time.perf_counter() - started
-            checks = []
+            voters = []
             for runtime_name in self.options.runtimes:
                 self.emit({"event": "check-begins", "converter": name, "runtime": runtime_name})
                 with quiet():
-                    checks.append(self._run(walk, converter, name, runtime_name, spent))
-                self.emit({"event": "check", "check": _plain(checks[-1])})
-            return checks
+                    voters.append(self._run(walk, converter, name, runtime_name, spent))
+                self.emit({"event": "check", "check": _plain(voters[-1].check)})
+            return vote.settle(voters, self.references)
 
-    def _run(self, walk: Walk, converter: Converter, name: str | None, runtime_name: str, spent_s: float) -> Check:
+    def _run(self, walk: Walk, converter: Converter, name: str | None, runtime_name: str, spent_s: float) -> vote.Voter:
         started = time.perf_counter()
         runtime = self._runtime(runtime_name)
         steps = walk.run(runtime)
@@ -127,15 +121,25 @@ class Session:
             self, walk, steps, converter=converter, converter_name=name, runtime=runtime,
             elapsed_s=spent_s + time.perf_counter() - started,
         )  # fmt: skip
-        return metric.with_metric(made, self, walk.file, runtime)
+        return vote.Voter(metric.with_metric(made, self, walk.file, runtime), steps)
 
     def _converter(self, name: str | None) -> Converter:
-        if name is None:
+        if self.options.candidate is not None:
             from trueport.adapters.converters.candidate import Candidate
 
-            assert self.options.candidate is not None
             return Candidate(Path(self.options.candidate), self.options.name_map)
-        return converter_registry.converter(name)
+        if name is None:
+            from trueport.adapters.converters.unconverted import Unconverted
+
+            return Unconverted()
+        made = converter_registry.converter(name)
+        if self.subject.framework not in made.frameworks:
+            fitting = converter_registry.names_for(self.subject.framework)
+            raise UsageError(
+                f"{name} converts {' and '.join(sorted(made.frameworks))} models, and '{self.subject.origin}' is one "
+                f"of {self.subject.framework}; for it there are: {', '.join(fitting)}"
+            )
+        return made
 
     def _runtime(self, name: str) -> Runtime:
         return runtime_registry.runtime(name, provider=self.options.provider, threads=self.options.threads)
@@ -150,7 +154,7 @@ class Session:
             if found is None:
                 return None
             numbers = {u.number for u in found}
-            common = found if common is None else [u for u in common if u.number in numbers]
+            common = list(found) if common is None else [u for u in common if u.number in numbers]
             if not common:
                 return []
         return common
@@ -158,32 +162,23 @@ class Session:
     def known_numbers(self) -> KnownNumbers:
         """Returns the numbers that the source holds."""
         assert self.references is not None
-        module = self.subject.model
-        tensors = [*module.parameters(), *module.buffers()]
-        folds = any("BatchNorm" in type(m).__name__ for m in module.modules())
-        literals: set[float] = set()
-        types: set[str] = set()
-        for reference in self.references.screens:
-            literals |= reference.tape.literals
-            types |= reference.tape.types
-        return KnownNumbers([to_array(t) for t in tensors if t.is_floating_point()], literals, types, folds=folds)
+        return self.source.known_numbers(self.references.screens)
+
+
+def named_axes(axes: Sequence[DynamicAxis]) -> dict[str, dict[int, str]]:
+    """Returns input -> axis -> symbol, as `dynamic_axes` of `torch.onnx.export` takes it."""
+    result: dict[str, dict[int, str]] = {}
+    for axis in axes:
+        derived = axis.scale != 1 or axis.offset != 0
+        name = f"{axis.scale}*{axis.symbol}+{axis.offset}" if derived else axis.symbol
+        result.setdefault(axis.input, {})[axis.axis] = name
+    return result
 
 
 def _plain(value: Any) -> Any:
     import msgspec
 
     return msgspec.to_builtins(value)
-
-
-def refuse_bfloat16(subject: Subject, leaves: list[tuple[str, torch.Tensor]]) -> None:
-    """Raises UsageError for a source in bfloat16, which NumPy, and so the arithmetic lane, cannot hold."""
-    tensors = [*leaves, *subject.model.named_parameters(), *subject.model.named_buffers()]
-    for name, tensor in tensors:
-        if tensor.dtype is torch.bfloat16:
-            raise UsageError(
-                f"'{name}' is bfloat16[{','.join(map(str, tensor.shape))}]; sources in float32 and float16 can be "
-                "checked so far: check a float32 copy of the model (module.float())"
-            )
 
 
 @contextmanager
@@ -200,12 +195,3 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(previous)
-
-
-@contextmanager
-def state_kept(module: torch.nn.Module) -> Iterator[None]:
-    """Puts the module back as it was before the exporter touched it."""
-    from trueport.adapters.float64.torch.state import preserved
-
-    with preserved(module):
-        yield

@@ -13,6 +13,7 @@ import numpy as np
 
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.onnx_program import OnnxProgram
+from trueport.adapters.float64.replay.flat import flat
 from trueport.adapters.protocols import (
     Array,
     Checkpoint,
@@ -20,6 +21,7 @@ from trueport.adapters.protocols import (
     ConverterOptions,
     Executable,
     Runtime,
+    SourceEngine,
     StageFailure,
 )
 from trueport.bisect.judge import Judgement, judge_arithmetic, judge_meaning
@@ -27,8 +29,7 @@ from trueport.bisect.references import References
 from trueport.bisect.road import Step
 from trueport.core.errors import TrueportError
 from trueport.core.options import CheckOptions, ToleranceKind
-from trueport.core.subject import Subject
-from trueport.core.taxonomy import Lane, Stage, Status
+from trueport.core.taxonomy import Kind, Lane, Stage, Status
 from trueport.inputs.draw import InputSet
 from trueport.onnxgraph.validate import complaints
 from trueport.oracle.floor import elementwise_floor
@@ -46,25 +47,25 @@ class Walk:
     Attributes:
         steps: what happened up to the file.
         file: the checkpoint that is the file, or None where the converter did not get that far.
-        needs_no_grad: the converter failed as users call it and succeeds under `torch.no_grad()`.
+        otherwise: the converter failed as users call it and succeeds under other conditions; which, and how to say it.
     """
 
     def __init__(self, references: References, known: KnownNumbers, options: CheckOptions, emit: Emit) -> None:
         self.references = references
         self.steps: list[Step] = []
         self.file: Checkpoint | None = None
-        self.needs_no_grad = False
+        self.otherwise: tuple[Kind, str] | None = None
         self._known = known
         self._options = options
         self._emit = emit
         self._last: tuple[bytes, Judgement] | None = None
-        self._earlier: list[Executable] = []
+        self._earlier: dict[Stage, Executable] = {}
 
     # ------------------------------------------------------------------ the converter
 
-    def convert(self, converter: Converter, subject: Subject, settings: ConverterOptions) -> None:
+    def convert(self, converter: Converter, source: SourceEngine, settings: ConverterOptions) -> None:
         """Goes through the converter's checkpoints until the file, or until a stage raises."""
-        checkpoints = converter.convert(subject, settings)
+        checkpoints = converter.convert(source.subject, settings)
         for stage, name in converter.plan:
             started = time.perf_counter()
             self._emit({"event": "stage", "stage": stage, "checkpoint": name})
@@ -74,7 +75,7 @@ class Walk:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever a converter raises is its result
                 self._raised(stage, name, error, time.perf_counter() - started)
-                self.needs_no_grad = _works_without_grad(converter, subject, settings)
+                self.otherwise = source.succeeds_otherwise(lambda: _succeeds(converter, source, settings))
                 return
             if checkpoint is None:
                 return
@@ -99,6 +100,8 @@ class Walk:
 
     def _judge(self, checkpoint: Checkpoint, folder: Path) -> Judgement:
         """The meaning lane; where a float64 kernel is missing, the runtime without its own optimizations."""
+        if checkpoint.is_source:
+            return Judgement(Status.OK, Lane.NONE)
         content = self._content(checkpoint)
         if content is not None and self._last is not None and self._last[0] == content:
             return self._last[1]
@@ -121,15 +124,15 @@ class Walk:
         if content is not None:
             self._last = (content, judgement)
         if judgement.status is Status.OK and checkpoint.path is None:
-            self._earlier.append(executable)
+            self._earlier[checkpoint.stage] = executable
         return judgement
 
     def _noise(self, executable: Executable, inputs: InputSet, draws: int) -> list[list[Array]]:
-        """The noise of a checkpoint and of those it was made from: what they computed it may have folded."""
+        """The noise of a checkpoint and of the last one of each stage before: what they computed it may have folded."""
         seed, known = self._options.seed, self._known
         runs = executable.noisy(inputs, draws=draws, seed=seed, known=known)
         main = [output.value for output in executable.evaluate(inputs, known)]
-        for earlier in self._earlier:
+        for earlier in self._earlier.values():
             with contextlib.suppress(Exception):  # one that cannot be evaluated here has no noise to pass on
                 before = [output.value for output in earlier.evaluate(inputs, known)]
                 if [b.shape for b in before] != [m.shape for m in main]:
@@ -150,11 +153,14 @@ class Walk:
         program = checkpoint.executable
         assert isinstance(program, OnnxProgram)
         try:
-            session = runtime("onnxruntime", threads=self._options.threads).load(path, optimized=False)
+            session = runtime("onnxruntime", threads=self._options.threads).load(path, level="disabled")
         except Exception:  # noqa: BLE001 - that the stand-in cannot load it says nothing about the checkpoint
             return before
         judgement = judge_arithmetic(
-            lambda inputs: session.run(program.feeds(inputs)), lambda _: None, self.references, counts=self._counts
+            lambda inputs: flat(session.run(program.feeds(inputs))),
+            lambda _: None,
+            self.references,
+            counts=self._counts,
         )
         if judgement.status is Status.CRASHED:
             return before
@@ -183,33 +189,47 @@ class Walk:
     # ------------------------------------------------------------------ the runtime
 
     def run(self, runtime: Runtime) -> list[Step]:
-        """Returns all steps, the runtime's last where there is a file to run."""
+        """Returns all steps, the runtime's last where there is a file to run.
+
+        Where the runtime fails as users run it, its lower optimization levels are tried too and come before it: from
+        which level on the result is bad says which of its optimizations to blame.
+        """
         if self.file is None:
             return list(self.steps)
-        assert self.file.path is not None
+        last = self._run_at(runtime, None)
+        lower: list[Step] = []
+        if last.bad and len(runtime.levels) > 1:
+            lower = [self._run_at(runtime, level) for level in runtime.levels[:-1]]
+        return [*self.steps, *lower, last]
+
+    def _run_at(self, runtime: Runtime, level: str | None) -> Step:
+        """Runs the file at one optimization level, as users run it where none is given."""
+        assert self.file is not None and self.file.path is not None
         started = time.perf_counter()
-        name = f"{runtime.name}"
+        name = runtime.name if level is None else f"{runtime.name} at level {level}"
         self._emit({"event": "stage", "stage": Stage.RUNTIME, "checkpoint": name})
         try:
-            session = runtime.load(self.file.path)
+            session = runtime.load(self.file.path, level=level)
         except Exception as error:  # noqa: BLE001 - a refusal is a result
             judgement = Judgement(Status.CRASHED, Lane.NONE, elapsed_s=time.perf_counter() - started)
-            return [*self.steps, Step(Stage.RUNTIME, name, judgement, facts={"refused": error})]
+            facts = {"refused": error, "no_kernel": runtime.lacks_kernel(error)}
+            return Step(Stage.RUNTIME, name, judgement, facts=facts)
         program = self.file.executable
         assert isinstance(program, OnnxProgram)
         tolerance = self._options.tolerance
         fixed = (tolerance.rtol, tolerance.atol) if tolerance.kind is ToleranceKind.FIXED else None
         judgement = judge_arithmetic(
-            lambda inputs: session.run(program.feeds(inputs)),
+            lambda inputs: flat(session.run(program.feeds(inputs))),
             lambda inputs: self._file_floors(program, inputs, runtime),
             self.references,
             counts=self._counts,
             fixed=fixed,
         )
+        errors = [t.error for t in judgement.failures if t.error is not None]
+        facts = {"no_kernel": runtime.lacks_kernel(errors[0])} if errors else {}
         judgement = replace(judgement, elapsed_s=time.perf_counter() - started)
-        step = Step(Stage.RUNTIME, name, judgement)
-        self._emit({"event": "record", "stage": step.stage, "checkpoint": name, "status": judgement.status})
-        return [*self.steps, step]
+        self._emit({"event": "record", "stage": Stage.RUNTIME, "checkpoint": name, "status": judgement.status})
+        return Step(Stage.RUNTIME, name, judgement, facts=facts)
 
     def _file_floors(self, program: OnnxProgram, inputs: InputSet, runtime: Runtime) -> Sequence[Array | None] | None:
         """The rounding noise of the file's own operators: it may decompose what the source computes in one."""
@@ -235,15 +255,10 @@ def _moved(main: Array, run: Array, before: Array) -> Array:
         return np.asarray(main + (run - before))
 
 
-def _works_without_grad(converter: Converter, subject: Subject, settings: ConverterOptions) -> bool:
-    """Whether the same conversion succeeds under `torch.no_grad()`; frameworks without gradients never do."""
-    if subject.framework != "torch":
-        return False
-    import torch
-
+def _succeeds(converter: Converter, source: SourceEngine, settings: ConverterOptions) -> bool:
+    """Whether the converter reaches its last checkpoint."""
     try:
-        with torch.no_grad():
-            count = sum(1 for _ in converter.convert(subject, settings))
-    except Exception:  # noqa: BLE001 - it fails there as well
+        count = sum(1 for _ in converter.convert(source.subject, settings))
+    except Exception:  # noqa: BLE001 - it fails here as well
         return False
     return count == len(converter.plan)

@@ -99,7 +99,7 @@ def _first_of_bad_tail(steps: Sequence[Step]) -> Step:
     judged = [
         s
         for s in steps
-        if s.stage not in (Stage.RUNTIME, Stage.VALIDATION)
+        if s.stage not in (Stage.RUNTIME, Stage.VALIDATION)  # the levels of the runtime are told apart below
         and s.judgement.lane is not Lane.NONE
         and not contradicted(s, steps[-1])
     ]
@@ -115,4 +115,9 @@ def _first_of_bad_tail(steps: Sequence[Step]) -> Step:
     for step in steps:
         if step.stage is Stage.VALIDATION and step.complaints and refused:
             return step
+    levels = [s for s in steps if s.stage is Stage.RUNTIME]
+    for step in reversed(levels):
+        if not step.bad:
+            break
+        runtime = step
     return runtime

@@ -39,6 +39,7 @@ class Evidence:
         only_sizes: nothing but other sizes of dynamic axes fails.
         misused: the user asked for something that cannot be (training mode, names used twice, inputs dropped).
         no_kernel: the runtime has no kernel for an operator of the file.
+        optimized: the runtime fails only with its own optimizations; the first level at which it does, else ''.
     """
 
     verdict: Verdict
@@ -49,6 +50,7 @@ class Evidence:
     only_sizes: bool = False
     misused: bool = False
     no_kernel: bool = False
+    optimized: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Guess:
 
 def guess(evidence: Evidence) -> Guess:
     """Returns the cause that the evidence suggests."""
-    for rule in (_misuse, _unsupported, _tracing, _types, _shapes, _crash, _wrong_value):
+    for rule in (_misuse, _unsupported, _own_optimizer, _tracing, _types, _shapes, _crash, _wrong_value):
         found = rule(evidence)
         if found is not None:
             return found
@@ -80,6 +82,12 @@ def _unsupported(e: Evidence) -> Guess | None:
     missing = [name for name in e.exceptions if name in _NO_TRANSLATION]
     if missing and e.stage is Stage.NODE_CONVERSION:
         return Guess(Cause.INCOMPATIBILITY_EXTERNAL, f"no translation for an operator ({missing[0]})")
+    return None
+
+
+def _own_optimizer(e: Evidence) -> Guess | None:
+    if e.stage is Stage.RUNTIME and e.optimized:
+        return Guess(Cause.ALGORITHM_OPTIMIZATION, f"right with the runtime's optimizations off, not so {e.optimized}")
     return None
 
 
@@ -122,6 +130,8 @@ def _wrong_value(e: Evidence) -> Guess | None:
         return None
     if e.stage is Stage.OPTIMIZATION:
         return Guess(Cause.ALGORITHM_OPTIMIZATION, "right before the optimization, wrong after it")
+    if e.stage is Stage.RUNTIME:
+        return Guess(Cause.ALGORITHM_LOGIC, "the file is right and the runtime's own operators compute something else")
     if e.stage in (Stage.NODE_CONVERSION, Stage.LOAD_MODEL):
         return Guess(Cause.ALGORITHM_LOGIC, "types and shapes are right, values are not")
     return None

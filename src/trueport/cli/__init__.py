@@ -20,6 +20,7 @@ cli = LazyGroup(
             "trueport.cli.check:check",
             "Check that MODEL survives its conversion, and name the stage that broke it.",
         ),
+        "compare": ("trueport.cli.compare:compare", "Check that two ONNX files compute the same."),
         "zoo": ("trueport.cli.zoo:zoo", "List the built-in models."),
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ _COMMAND_LINE_ONLY = frozenset({"trust-pickle", "no-isolate", "help"})
 _PATHS = frozenset({"candidate", "inputs", "metric", "data", "save", "json"})
 
 
-def load_defaults(start: Path, command: click.Command) -> dict[str, Any]:
+def load_defaults(start: Path, command: click.Command, *, known: Collection[str] = ()) -> dict[str, Any]:
     """Returns the defaults for the options of a command, by parameter name; paths are relative to the file.
 
     Args:
         start: the folder from which the search goes upwards; the first pyproject.toml found is the one.
         command: gives the options and their types.
+        known: further options, of other commands, that may stand there and do nothing here.
 
     Raises:
         UsageError: the file is no TOML, or holds a key or a value that no option takes.
@@ -38,6 +39,8 @@ def load_defaults(start: Path, command: click.Command) -> dict[str, Any]:
         where = f"{file}: [tool.trueport] {written}"
         if key in _COMMAND_LINE_ONLY:
             raise UsageError(f"{where}: this can be given on the command line only")
+        if key not in options and key in known:
+            continue
         if key not in options:
             raise UsageError(f"{where}: there is no such option{_nearest(key, options)}")
         option = options[key]

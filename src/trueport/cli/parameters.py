@@ -64,6 +64,16 @@ class NameList(_Text):
         return tuple(dict.fromkeys(names))
 
 
+class Converters(NameList):
+    """Names, or one command of the user's own that begins with `cmd:`."""
+
+    name = "converters"
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """Returns the names; a command is taken whole, commas and all."""
+        return (text,) if text.startswith("cmd:") else super().parse(text)
+
+
 class FailOn(NameList):
     """What makes the exit code other than 0."""
 

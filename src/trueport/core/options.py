@@ -81,7 +81,7 @@ class CheckOptions:
     Attributes:
         candidate: an ONNX file that exists already; then no converter runs.
         name_map: input of the source -> input of the candidate.
-        converters: by name.
+        converters: by name; none for the default of the source's framework (an ONNX file is run as it is).
         runtimes: by name.
         provider: execution provider of the runtime; None for the CPU one.
         threads: of the source and of the runtimes.
@@ -104,7 +104,7 @@ class CheckOptions:
 
     candidate: str | None = None
     name_map: dict[str, str] = field(default_factory=dict)
-    converters: tuple[str, ...] = ("torch-dynamo",)
+    converters: tuple[str, ...] = ()
     runtimes: tuple[str, ...] = ("onnxruntime",)
     provider: str | None = None
     threads: int = 1
@@ -134,8 +134,6 @@ class CheckOptions:
             raise UsageError(f"expected timeout_s to be a finite number of seconds > 0, got {self.timeout_s}")
         if not self.runtimes:
             raise UsageError("expected at least one runtime, got none")
-        if self.candidate is None and not self.converters:
-            raise UsageError("expected at least one converter or a candidate, got none")
         if self.candidate is None and self.name_map:
             raise UsageError("a map of input names is for a candidate, and none was given")
         if (self.metric is None) != (self.data is None):

@@ -120,6 +120,11 @@ class Check:
     seed: int
     repeat: str
 
+    @property
+    def road(self) -> str:
+        """What lies between the source and the runtime, for people."""
+        return self.converter or ("candidate" if self.options.get("candidate") else "as it is")
+
 
 @dataclass(frozen=True)
 class CheckResult:
@@ -154,10 +159,7 @@ class CheckResult:
         bad = [check for check in self.checks if check.verdict is not Verdict.FAITHFUL]
         if bad or not self.checks:
             raise AssertionError(
-                "\n\n".join(
-                    f"{c.converter or 'candidate'} -> {c.runtime}: {c.verdict}\n{c.explanation}\n{c.repeat}"
-                    for c in bad
-                )
+                "\n\n".join(f"{c.road} -> {c.runtime}: {c.verdict}\n{c.explanation}\n{c.repeat}" for c in bad)
                 or "nothing was checked"
             )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -22,14 +23,17 @@ class Subject:
 
     Attributes:
         name: short name for people.
-        framework: `torch`, ...
-        origin: what the user named: `file.py:NAME`, `model.pt2`, `zoo:hf/NAME`, `<object>`.
+        framework: `torch`, `onnx` or `tensorflow`; it decides how the source is run and which converters take it.
+        origin: what the user named: `file.py:NAME`, `model.pt2`, `model.onnx`, `zoo:hf/NAME`, `<object>`.
         sha256: content of the file that defines it, or of the parameters where there is no file.
-        model: the framework's object (an `nn.Module`; for a `.pt2` file the program's own module).
+        model: the framework's object (an `nn.Module`; for a `.pt2` file the program's own module; a `ModelProto`).
         examples: at least one; the first is the one the converter sees.
         dynamic_shapes: as `torch.export.export` takes it, or None.
         export_options: further options of the exporter.
         program: the `ExportedProgram` where the source is one, else None.
+        path: the file of an ONNX source, or None where it was made in memory.
+        engine: how to run it, for sources of third parties: called as an `EngineFactory`, it returns a
+            `SourceEngine`; None for the engine of the framework.
     """
 
     name: str
@@ -41,3 +45,5 @@ class Subject:
     dynamic_shapes: Any = None
     export_options: Mapping[str, Any] = field(default_factory=dict)
     program: Any = None
+    path: Path | None = None
+    engine: Callable[[Subject, int, Any], Any] | None = None

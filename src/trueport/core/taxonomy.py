@@ -109,6 +109,7 @@ class Kind(StrEnum):
     LANE_MISSING = "lane-missing"
     UNSTABLE = "unstable"
     METRIC = "metric"
+    VOTE = "vote"
 
 
 class Role(StrEnum):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueport.core.domain import DomainKind
+from trueport.inputs.confined import drawn_within, largest_number, typed, wide, within
 from trueport.inputs.spec import LeafSpec
 
 Array = NDArray[Any]
@@ -56,16 +58,17 @@ def draw_inputs(
         nonfinite: whether to add NaN and infinity as a last regime.
     """
     rng = np.random.default_rng([seed, 0x7275])
+    sizes = _example_sizes(leaves)
     sets = [InputSet("example", "example", tuple(leaf.example for leaf in leaves))]
     sets += [InputSet(f"given {i + 1}", "given", arrays) for i, arrays in enumerate(given)]
     for number in range(samples):
         sets.append(
-            InputSet(f"redrawn {number + 1}", "redrawn", tuple(_redraw(s, s.example.shape, rng) for s in leaves))
+            InputSet(f"redrawn {number + 1}", "redrawn", tuple(_drawn(s, s.example.shape, sizes, rng) for s in leaves))
         )
     for regime in REGIMES:
-        sets.append(InputSet(regime, regime, tuple(_edge(s, regime, rng) for s in leaves)))
+        sets.append(InputSet(regime, regime, tuple(_edge_drawn(s, regime, sizes, rng) for s in leaves)))
     sets += _sized(leaves, rng)
-    if nonfinite and any(leaf.example.dtype.kind == "f" for leaf in leaves):
+    if nonfinite and any(_takes_nonfinite(leaf) for leaf in leaves):
         sets.append(InputSet("NaN and infinity", "nonfinite", tuple(_nonfinite(s, rng) for s in leaves)))
     return list(_distinct(sets))
 
@@ -79,7 +82,8 @@ def redraw(leaves: Sequence[LeafSpec], *, number: int, seed: int) -> InputSet:
         seed: of all draws.
     """
     rng = np.random.default_rng([seed, 0x7275, number])
-    arrays = tuple(_redraw(leaf, leaf.example.shape, rng) for leaf in leaves)
+    sizes = _example_sizes(leaves)
+    arrays = tuple(_drawn(leaf, leaf.example.shape, sizes, rng) for leaf in leaves)
     return InputSet(f"drawn again {number}", "redrawn", arrays)
 
 
@@ -90,6 +94,65 @@ def _distinct(sets: Iterable[InputSet]) -> Iterable[InputSet]:
         if key not in seen:
             seen.add(key)
             yield item
+
+
+# ---------------------------------------------------------------------- domains and types
+
+
+def _is_kept(leaf: LeafSpec) -> bool:
+    """Whether a leaf is not drawn anew: a setting of an operator, or a list."""
+    return leaf.domain is not None and leaf.domain.fixed
+
+
+def _drawn(leaf: LeafSpec, shape: tuple[int, ...], sizes: Mapping[str, int], rng: np.random.Generator) -> Array:
+    """Returns values like the example's that the operators behind the input accept, in the input's own type."""
+    if _is_kept(leaf):
+        return leaf.example
+    if leaf.example.dtype.kind not in "biufcV":
+        return np.asarray(rng.choice(leaf.example.ravel(), size=shape)) if leaf.example.size else leaf.example
+    if leaf.domain is not None and leaf.example.dtype.kind != "b" and not (
+        leaf.is_counter and shape != leaf.example.shape
+    ):  # fmt: skip
+        covering = drawn_within(leaf.domain, shape, leaf.example.dtype, sizes, rng)
+        if covering is not None:
+            return covering
+    drawn = typed(_redraw(_widened(leaf), shape, rng), leaf.example.dtype)
+    return drawn if leaf.domain is None else within(drawn, leaf.domain, sizes)
+
+
+def _edge_drawn(leaf: LeafSpec, regime: str, sizes: Mapping[str, int], rng: np.random.Generator) -> Array:
+    """Returns the values of an edge regime, moved into the domain of the input."""
+    if _is_kept(leaf) or leaf.example.dtype.kind not in "biufcV":
+        return leaf.example
+    made = typed(_edge(_widened(leaf), regime, rng), leaf.example.dtype)
+    return made if leaf.domain is None else within(made, leaf.domain, sizes)
+
+
+def _widened(leaf: LeafSpec) -> LeafSpec:
+    """Returns the leaf with an example of a type of NumPy's own; float16 is one."""
+    if leaf.example.dtype.kind != "V" and leaf.example.dtype.itemsize > 1:
+        return leaf
+    held = wide(leaf.example)
+    return leaf if held is leaf.example else replace(leaf, example=held)
+
+
+def _takes_nonfinite(leaf: LeafSpec) -> bool:
+    """Whether NaN and infinity may be put into a leaf; a grid of NaN is read outside of its image."""
+    if leaf.domain is not None and (leaf.domain.fixed or leaf.domain.kind is not DomainKind.RANGE):
+        return False
+    return leaf.is_float and bool(np.isnan(np.asarray(np.nan).astype(leaf.example.dtype)))
+
+
+def _example_sizes(leaves: Sequence[LeafSpec]) -> dict[str, int]:
+    """Returns symbol -> size at the example."""
+    return {
+        axis.symbol: (leaf.example.shape[axis.axis] - axis.offset) // axis.scale
+        for leaf in leaves
+        for axis in leaf.axes.values()
+    }
+
+
+# ---------------------------------------------------------------------- values
 
 
 def _redraw(leaf: LeafSpec, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -136,7 +199,7 @@ def _redraw_float(values: Array, shape: tuple[int, ...], rng: np.random.Generato
 
 def _held(drawn: Array, dtype: np.dtype[Any]) -> Array:
     """Returns the numbers in their type; those beyond its range become its largest ones, not infinite."""
-    largest = float(np.finfo(dtype).max)
+    largest = largest_number(dtype)
     return np.asarray(np.clip(drawn, -largest, largest)).astype(dtype)
 
 
@@ -175,7 +238,7 @@ def _edge(leaf: LeafSpec, regime: str, rng: np.random.Generator) -> Array:
 
 def _nonfinite(leaf: LeafSpec, rng: np.random.Generator) -> Array:
     values = leaf.example
-    if values.dtype.kind != "f" or values.size == 0:
+    if not _takes_nonfinite(leaf) or values.size == 0:
         return values
     result = values.copy().ravel()
     count = max(1, values.size // 16)
@@ -191,6 +254,7 @@ def _nonfinite(leaf: LeafSpec, rng: np.random.Generator) -> Array:
 def _sized(leaves: Sequence[LeafSpec], rng: np.random.Generator) -> list[InputSet]:
     """Returns sets in which each symbol alone, and all together, take the sizes 1, 2, an odd and a larger one."""
     axes = [axis for leaf in leaves for axis in leaf.axes.values()]
+    present = _example_sizes(leaves)
     symbols = sorted({axis.symbol for axis in axes})
     choices = {symbol: _sizes(symbol, leaves) for symbol in symbols}
     plans: list[dict[str, int]] = []
@@ -201,7 +265,7 @@ def _sized(leaves: Sequence[LeafSpec], rng: np.random.Generator) -> list[InputSe
         plans.append({s: sizes[(i + 1) % len(sizes)] for i, (s, sizes) in enumerate(choices.items())})
     sets = []
     for plan in plans:
-        arrays = tuple(_redraw(leaf, _shape(leaf, plan), rng) for leaf in leaves)
+        arrays = tuple(_drawn(leaf, _shape(leaf, plan), present | plan, rng) for leaf in leaves)
         label = "size " + ", ".join(f"{symbol}={size}" for symbol, size in plan.items())
         sets.append(InputSet(label, "size", arrays, tuple(plan.items())))
     return sets

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueport.core.domain import Domain
+
 Array = NDArray[Any]
 
 
@@ -37,11 +39,24 @@ class DynamicAxis:
 
 @dataclass(frozen=True)
 class LeafSpec:
-    """One tensor input: its example and what kind of values it holds."""
+    """One tensor input: its example and what kind of values it holds.
+
+    Attributes:
+        name: of the input.
+        example: its values in the first example.
+        axes: axis -> the sizes that it may have.
+        domain: which values the operators that read it accept, or None where nothing is known but the example.
+    """
 
     name: str
     example: Array
     axes: Mapping[int, DynamicAxis] = field(default_factory=dict)
+    domain: Domain | None = None
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it holds real numbers of floating point, those of `ml_dtypes` (bfloat16, float8) included."""
+        return is_float_type(self.example.dtype)
 
     @property
     def is_counter(self) -> bool:
@@ -71,3 +86,19 @@ class LeafSpec:
             return False
         other = distinct[distinct != 0][0]
         return bool(other == 1 or other < -1e4)
+
+
+def is_float_type(dtype: np.dtype[Any]) -> bool:
+    """Whether a type is one of real floating point; NumPy itself calls those of `ml_dtypes` neither float nor number.
+
+    >>> is_float_type(np.dtype("float16")), is_float_type(np.dtype("int8"))
+    (True, False)
+    """
+    if dtype.kind == "f":
+        return True
+    return dtype.kind == "V" and dtype.name.startswith(("bfloat", "float"))
+
+
+def is_integer_type(dtype: np.dtype[Any]) -> bool:
+    """Whether a type is one of integers, int4 and uint4 of `ml_dtypes` included."""
+    return dtype.kind in "iu" or (dtype.kind == "V" and dtype.name.startswith(("int", "uint")))

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -53,3 +56,12 @@ FLOAT_TYPES["complex128"] = FLOAT_TYPES["float64"]
 def float_type(dtype: str) -> FloatType | None:
     """Returns the floating-point type of this name, or None for integers, booleans and everything else."""
     return FLOAT_TYPES.get(dtype)
+
+
+def real_dtype(name: str) -> np.dtype[Any]:
+    """Returns the NumPy type of this name; bfloat16 comes from ml_dtypes."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)  # type: ignore[no-any-return]  # ml_dtypes is not typed
+    return np.dtype(name)

@@ -20,6 +20,12 @@ class Explained:
     elements: Elements
     reasons: tuple[str, ...]
     references: Any
+    converted: bool = True
+
+    @property
+    def model(self) -> str:
+        """What was compared with the source."""
+        return "the converted model" if self.converted else "the runtime"
 
 
 def explain(told: Explained) -> str:
@@ -49,7 +55,7 @@ def _faithful(told: Explained) -> list[str]:
     lane = told.step.judgement.lane if told.step is not None else Lane.NONE
     yardstick = {Lane.MEANING: "float64 rounding", Lane.FIXED: "the fixed tolerance"}.get(lane, "rounding")
     return [
-        f"The converted model computes what the source computes: on {_tries(told)} no output is further off than "
+        f"{_sentence(told.model)} computes what the source computes: on {_tries(told)} no output is further off than "
         f"{_score(told):.2g} times what {yardstick} explains."
     ]
 
@@ -57,7 +63,7 @@ def _faithful(told: Explained) -> list[str]:
 def _divergent(told: Explained) -> list[str]:
     finding = told.findings[0] if told.findings else None
     if finding is None:
-        return ["The converted model differs from the source."]
+        return [f"{_sentence(told.model)} differs from the source."]
     where = f"The first wrong checkpoint is '{told.attribution.step.name}' (stage {told.attribution.stage})."
     if finding.kind in (Kind.VALUE, Kind.NONFINITE):
         score = float(finding.evidence.get("score", 0.0))

@@ -65,7 +65,7 @@ def _subject(subject: SubjectInfo) -> Text:
 
 def _headline(check: Check) -> Text:
     text = Text(check.verdict, style=_VERDICT_STYLE[check.verdict])
-    text.append(f"  {visible(check.converter or 'candidate')} -> {visible(check.runtime)}", style="default")
+    text.append(f"  {visible(check.road)} -> {visible(check.runtime)}", style="default")
     where = [label for label in (check.stage, check.symptom) if label is not None]
     if where:
         text.append(f"  [{', '.join(where)}]", style="default")

@@ -85,11 +85,6 @@ def test_outputs_are_the_source_s_own_where_the_file_is_wrong(tmp_path):
         run_test_case(tmp_path / "torch-script")
 
 
-def test_bfloat16_is_refused_so_far(tmp_path):
-    with pytest.raises(UsageError, match="bfloat16"):
-        check(tmp_path, nn.Linear(2, 2, dtype=torch.bfloat16), (torch.ones(1, 2, dtype=torch.bfloat16),))
-
-
 def test_saving_again_replaces_our_own(tmp_path):
     model, args = classifier()
     check(tmp_path, model, args)

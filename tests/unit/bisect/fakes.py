@@ -31,6 +31,7 @@ def output(value, *, dtype="float32", floor=1e-13, noise=1e-6, unstable=None, na
 class Reference:
     outputs: tuple[ReferenceOutput, ...]
     real: tuple[np.ndarray, ...]
+    ties: bool = False
 
 
 @dataclass

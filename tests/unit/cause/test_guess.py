@@ -45,7 +45,9 @@ CASES = [
     (Evidence(DIVERGENT, Stage.OPTIMIZATION, Kind.VALUE), Cause.ALGORITHM_OPTIMIZATION),
     (Evidence(DIVERGENT, Stage.NODE_CONVERSION, Kind.VALUE), Cause.ALGORITHM_LOGIC),
     (Evidence(DIVERGENT, Stage.LOAD_MODEL, Kind.NONFINITE), Cause.ALGORITHM_LOGIC),
-    (Evidence(DIVERGENT, Stage.RUNTIME, Kind.VALUE), Cause.OTHER),
+    (Evidence(DIVERGENT, Stage.RUNTIME, Kind.VALUE), Cause.ALGORITHM_LOGIC),
+    (Evidence(DIVERGENT, Stage.RUNTIME, Kind.VALUE, optimized="at level basic"), Cause.ALGORITHM_OPTIMIZATION),
+    (Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, optimized="at level all"), Cause.ALGORITHM_OPTIMIZATION),
     (Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, ("RuntimeError",)), Cause.OTHER),
     (Evidence(DIVERGENT, None, Kind.VALUE), Cause.OTHER),
 ]

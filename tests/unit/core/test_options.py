@@ -23,7 +23,6 @@ from trueport.core.options import CheckOptions, DynamicAxis, Tolerance, Toleranc
         ({"timeout_s": math.nan}, "timeout_s"),
         ({"timeout_s": math.inf}, "timeout_s"),
         ({"runtimes": ()}, "runtime"),
-        ({"converters": ()}, "converter"),
         ({"name_map": {"x": "y"}}, "candidate"),
         ({"metric": "m.py:f"}, "together"),
         ({"data": "d.npz"}, "together"),

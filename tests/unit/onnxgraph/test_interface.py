@@ -183,3 +183,45 @@ def test_a_name_defined_twice_is_not_run():
 
 def test_it_is_an_error_of_ours():
     assert issubclass(InterfaceError, TrueportError)
+
+
+# ---------------------------------------------------------------------- more than tensors
+
+
+def _overridable():
+    weight = numpy_helper.from_array(np.ones(3, np.float32), "w")
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [3]) for n in ("x", "w")]
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", infos, [out], [weight])
+    return read_interface(helper.make_model(graph))
+
+
+def test_an_initializer_that_is_an_input_is_fed_only_by_its_own_name():
+    told = _overridable()
+    assert [v.name for v in told.optional] == ["w"]
+    x, w = np.zeros(3, np.float32), np.ones(3, np.float32)
+    assert told.pair(["x", "w"], {}) == {"x": 0, "w": 1}
+    assert list(told.feeds({"x": 0, "w": 1}, [x, w])) == ["x", "w"]
+    assert told.pair(["x"], {}) == {"x": 0}
+    assert list(told.feeds({"x": 0}, [x])) == ["x"]
+    assert told.pair(["a"], {}) == {"x": 0}
+
+
+def test_sequences_and_optionals_are_told_apart():
+    told = read_interface(
+        _model(
+            "g (seq(float[N]) s, optional(float[2]) o, optional(seq(int64[1])) b, float[2] x) => (float[2] y) "
+            "{ y = Relu(x) }"
+        )
+    )
+    assert [str(v.form) for v in told.inputs] == ["sequence", "optional", "optional sequence", "tensor"]
+    assert told.inputs[0].element == ValueInfo("s", "float32", ("N",))
+    pairs = told.pair(["s.0", "s.1", "x"], {})
+    assert pairs == {"x": 2, "s.0": 0, "s.1": 1}
+    feeds = told.feeds(pairs, [X[0, :2]] * 3)
+    assert (len(feeds["s"]), feeds["o"], feeds["b"]) == (2, None, None)
+
+
+def test_an_empty_sequence():
+    told = read_interface(_model("g (seq(float[N]) s) => (seq(float[N]) y) { y = Identity(s) }"))
+    assert told.feeds(told.pair([], {}), []) == {"s": []}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from itertools import pairwise
+
 import onnx
 import pytest
 from onnx import helper, parser
@@ -64,3 +67,24 @@ def test_a_missing_file(tmp_path):
 )
 def test_first_line(message, line):
     assert first_line(ValueError(message)) == line
+
+
+def test_a_hundred_thousand_nodes_are_checked_in_seconds(tmp_path):
+    names = ["x", *(f"v{i}" for i in range(1, 100_000)), "y"]
+    model = parser.parse_model(GOOD)
+    del model.graph.node[:]
+    model.graph.node.extend(helper.make_node("Relu", [a], [b]) for a, b in pairwise(names))
+    path = _saved(tmp_path, model)
+    started = time.process_time()
+    assert complaints(path) == []
+    assert time.process_time() - started < 20
+
+
+def test_weights_beyond_the_size_of_a_message_are_not_read(tmp_path):
+    count = 2**30
+    model = parser.parse_model(GOOD.replace("y = Relu(x)", "y = Relu(x) z = Identity(w)"))
+    weight = model.graph.initializer.add(name="w", data_type=1, dims=[count], data_location=1)
+    weight.external_data.add(key="location", value="w.bin")
+    with (tmp_path / "w.bin").open("wb") as file:
+        file.truncate(4 * count)
+    assert complaints(_saved(tmp_path, model)) == []

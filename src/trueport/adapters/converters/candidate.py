@@ -25,6 +25,7 @@ class Candidate:
     """
 
     name = "candidate"
+    frameworks = frozenset({"torch", "onnx", "tensorflow"})
     plan: tuple[tuple[Stage, str], ...] = ((Stage.EXPORT, "the given file"),)
 
     def __init__(self, path: Path, name_map: Mapping[str, str]) -> None:

@@ -42,6 +42,7 @@ class TorchDynamo:
     """The exporter built on `torch.export`."""
 
     name = "torch-dynamo"
+    frameworks = frozenset({"torch"})
     plan = (
         (Stage.LOAD_MODEL, "captured program"),
         (Stage.LOAD_MODEL, "decomposed program"),

@@ -37,6 +37,7 @@ class TorchScript:
     """The exporter built on TorchScript tracing."""
 
     name = "torch-script"
+    frameworks = frozenset({"torch"})
     plan = (
         (Stage.LOAD_MODEL, "traced graph"),
         (Stage.NODE_CONVERSION, "ONNX before constant folding"),

@@ -71,36 +71,98 @@ class KnownNumbers:
         return frozenset(digest(a) for a in self._arrays)
 
     @cached_property
-    def _sorted(self) -> Array:
-        parts = [np.asarray(a, dtype=np.float64).ravel() for a in self._arrays if a.dtype.kind == "f"]
-        return np.unique(np.concatenate([*parts, self._literals])) if parts else self._literals
+    def _sizes(self) -> dict[int, list[Array]]:
+        """The source's tensors by their number of elements."""
+        sizes: dict[int, list[Array]] = {}
+        for array in self._arrays:
+            sizes.setdefault(array.size, []).append(array)
+        return sizes
+
+    @cached_property
+    def _sums(self) -> dict[int, list[int]]:
+        """Filled on the way: number of elements -> sum of the bits of each of the source's tensors of that size."""
+        return {}
+
+    def _is_rearranged(self, values: Array) -> bool:
+        """Whether the values are those of one tensor of the source in another order: a transposed weight."""
+        size = values.size
+        same = self._sizes.get(size, [])
+        if not same:
+            return False
+        if size not in self._sums:
+            self._sums[size] = [_bit_sum(a) for a in same]
+        wanted = _bit_sum(values)
+        pairs = zip(same, self._sums[size], strict=True)
+        near = [a for a, total in pairs if total == wanted and a.dtype == values.dtype]
+        if not near:
+            return False
+        ascending = digest(np.sort(values, axis=None))
+        return any(digest(np.sort(a, axis=None)) == ascending for a in near)
+
+    @cached_property
+    def _magnitudes(self) -> tuple[Array, Array]:
+        """All numbers without their sign in ascending order: those that float32 holds, and the others."""
+        narrow = [np.abs(a.astype(np.float32)).ravel() for a in self._arrays if a.dtype.name in _WITHIN_FLOAT32]
+        wide = [np.abs(a.astype(np.float64)).ravel() for a in self._arrays if a.dtype.name == "float64"]
+        return _in_order(narrow, np.float32), _in_order([*wide, np.abs(self._literals)], np.float64)
 
     def computed(self, values: Array) -> Array:
         """Returns True where a number is neither the source's own (up to sign) nor a simple one.
 
+        The cost is that of sorting the values; the source's numbers are sorted once, and only when a tensor holds
+        others than one of the source's tensors in some order.
+
         Args:
             values: any shape, floating point.
         """
-        if not self._folds and digest(np.asarray(values)) in self._digests:
-            return np.zeros(np.shape(values), bool)
-        bits = SIMPLE_BITS_OF_HALVES if np.asarray(values).dtype.itemsize == 2 else SIMPLE_BITS
-        wide = np.asarray(values, dtype=np.float64)
+        held = np.asarray(values)
+        # Two-byte types have so few numbers that a computed one is often found among the source's by chance, or is
+        # rounded back to the number that it was computed from.
+        crowded = held.dtype.itemsize == 2
+        if not (crowded and self._folds) and (digest(held) in self._digests or self._is_rearranged(held)):
+            return np.zeros(held.shape, bool)
+        wide = np.asarray(held, dtype=np.float64)
         mantissa, _ = np.frexp(wide)
-        scaled = mantissa * 2.0**bits
-        unknown = np.isfinite(wide) & (scaled != np.rint(scaled)) & ~np.isin(np.abs(wide), _LARGEST)
-        if not unknown.any() and not self._folds:
-            return np.asarray(unknown)
-        for candidate in (wide, -wide):
-            found = self._member(candidate)
-            unknown &= ~found
-        if np.asarray(values).dtype.itemsize == 2 and (unknown.any() or self._folds):
-            # Two-byte types have so few numbers that a computed one is often found among the source's by chance, or is
-            # rounded back to the number that it was computed from.
+        scaled = mantissa * 2.0 ** (SIMPLE_BITS_OF_HALVES if crowded else SIMPLE_BITS)
+        unknown = np.asarray(np.isfinite(wide) & (scaled != np.rint(scaled)) & ~np.isin(np.abs(wide), _LARGEST))
+        if unknown.any():
+            unknown[unknown] = ~self._holds(np.abs(wide[unknown]))
+        if crowded and (unknown.any() or self._folds):
             return np.asarray(np.isfinite(wide) & (wide != 0))
-        return np.asarray(unknown)
+        return unknown
 
-    def _member(self, wide: Array) -> Array:
-        if self._sorted.size == 0:
-            return np.zeros(wide.shape, bool)
-        place = np.minimum(np.searchsorted(self._sorted, wide), self._sorted.size - 1)
-        return np.asarray(self._sorted[place] == wide)
+    def _holds(self, magnitudes: Array) -> Array:
+        """Whether each of these numbers is one of the source's."""
+        narrow, wide = self._magnitudes
+        order = np.argsort(magnitudes)
+        ascending = magnitudes[order]
+        with np.errstate(over="ignore"):
+            rounded = ascending.astype(np.float32)
+        held = (_among(rounded, narrow) & (rounded == ascending)) | _among(ascending, wide)
+        found = np.empty_like(held)
+        found[order] = held
+        return np.asarray(found)
+
+
+def _bit_sum(values: Array) -> int:
+    """Returns what no order changes and few other numbers share: which tensors are worth being sorted."""
+    bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
+    return int(np.sum(bits, dtype=np.uint64))
+
+
+_WITHIN_FLOAT32 = frozenset({"float16", "bfloat16", "float32"})
+
+
+def _in_order(parts: list[Array], dtype: type[np.floating[Any]]) -> Array:
+    """Returns the numbers of all parts in ascending order."""
+    joined = np.concatenate(parts) if parts else np.zeros(0, dtype)
+    joined.sort()
+    return joined
+
+
+def _among(needles: Array, ascending: Array) -> Array:
+    """Whether each needle is among the numbers; needles in ascending order keep the search within the caches."""
+    if ascending.size == 0:
+        return np.zeros(needles.shape, bool)
+    place = np.minimum(np.searchsorted(ascending, needles), ascending.size - 1)
+    return np.asarray(ascending[place] == needles)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+from trueport.adapters.plugins import adapter, every_name
 from trueport.adapters.protocols import Runtime
-from trueport.core.errors import MissingToolError, UsageError
 
+_HERE = "trueport.adapters.runtimes"
 _ADAPTERS = {
-    "onnxruntime": ("trueport.adapters.runtimes.onnxruntime:OnnxRuntime", "pip install 'trueport[onnxruntime]'"),
-    "onnx-reference": ("trueport.adapters.runtimes.onnx_reference:OnnxReference", "pip install onnx"),
+    "onnxruntime": (f"{_HERE}.onnxruntime:OnnxRuntime", "pip install 'trueport[onnxruntime]'"),
+    "onnx-reference": (f"{_HERE}.onnx_reference:OnnxReference", "pip install onnx"),
+    "openvino": (f"{_HERE}.openvino:OpenVino", "pip install 'trueport[openvino]'"),
 }
+GROUP = "trueport.runtimes"
 
 
 def names() -> tuple[str, ...]:
-    """Returns the names of all runtimes, installed or not."""
-    return tuple(_ADAPTERS)
+    """Returns the names of all runtimes, installed or not, those of other packages too."""
+    return every_name(_ADAPTERS, GROUP)
 
 
 def runtime(name: str, **settings: Any) -> Runtime:
@@ -26,12 +28,5 @@ def runtime(name: str, **settings: Any) -> Runtime:
         UsageError: there is no such runtime, or it has no such provider.
         MissingToolError: it is not installed.
     """
-    if name not in _ADAPTERS:
-        raise UsageError(f"no runtime is called '{name}'; there are: {', '.join(_ADAPTERS)}")
-    target, install = _ADAPTERS[name]
-    module, attribute = target.split(":")
-    try:
-        made: Runtime = getattr(import_module(module), attribute)(**settings)
-    except ImportError as error:
-        raise MissingToolError(name, install) from error
+    made: Runtime = adapter("runtime", name, _ADAPTERS, GROUP)(**settings)
     return made

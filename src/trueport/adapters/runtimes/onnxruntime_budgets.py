@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trueport.adapters.float64.onnx.rounding import Budget
+from trueport.adapters.float64.replay.rounding import Budget
 
 BUDGETS: Mapping[str, Budget] = {
     "Sigmoid": Budget(places=8, absolute=3.0),

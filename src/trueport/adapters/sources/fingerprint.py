@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
+if TYPE_CHECKING:  # files of other frameworks have fingerprints too
+    import torch
+    from torch import nn
 
 
 def sha256_of_file(path: Path) -> str:
@@ -32,6 +33,8 @@ def sha256_of_module(module: nn.Module) -> str:
 
 
 def _content(tensor: torch.Tensor) -> Any:
+    import torch
+
     if tensor.is_meta:
         return b""
     plain = tensor.int_repr() if tensor.is_quantized else tensor

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
-import torch
 
 
 @contextmanager
@@ -16,21 +16,32 @@ def preserved_global_state(seed: int | None = None) -> Iterator[None]:
 
     Args:
         seed: seeds these generators inside the block, so that code which draws from them gives equal values
-            in every process; None leaves them.
+            in every process (Keras draws its seeds from Python's own); None leaves them.
     """
     python_state, numpy_state = random.getstate(), np.random.get_state()
+    try:
+        with _torch_preserved(seed) if importlib.util.find_spec("torch") else nullcontext():
+            if seed is not None:
+                random.seed(seed)
+                np.random.seed(seed % 2**32)
+            yield
+    finally:
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
+
+
+@contextmanager
+def _torch_preserved(seed: int | None) -> Iterator[None]:
+    import torch
+
     dtype, device, grad = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
     threads = torch.get_num_threads()
     try:
         with torch.random.fork_rng(devices=[]):
             if seed is not None:
-                random.seed(seed)
-                np.random.seed(seed % 2**32)
                 torch.manual_seed(seed)
             yield
     finally:
-        random.setstate(python_state)
-        np.random.set_state(numpy_state)
         torch.set_default_dtype(dtype)
         if torch.get_default_device() != device:
             torch.set_default_device(None if device.type == "cpu" else device)

@@ -1,85 +1,92 @@
-"""`file.py:NAME`: a module, a class, or a function that builds one."""
+"""`file.py:NAME`: a model of any framework, a class, or a function that builds one.
+
+What the value is decides which framework's module makes a subject of it; only frameworks that the file itself has
+imported are asked.
+"""
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Mapping
-from dataclasses import replace
-from types import FunctionType
-from typing import Any
-
-from torch import nn
+import sys
+from typing import Any, Protocol, cast
 
 from trueport.adapters.sources.file_import import FileObject, folder_importable, object_of_file, source_error
-from trueport.adapters.sources.fingerprint import sha256_of_file
 from trueport.adapters.sources.global_state import preserved_global_state
-from trueport.adapters.sources.input_forms import examples_from_value, has_input_form
-from trueport.adapters.sources.loaded import LoadedSource, subject_from
 from trueport.adapters.sources.registry import SourceRequest
-from trueport.adapters.sources.torch_inputs import without_annotations
 from trueport.adapters.sources.wording import described
 from trueport.core.errors import UsageError
-from trueport.core.subject import Example, Subject
+from trueport.core.subject import Subject
 
-_KINDS = "an nn.Module instance, a class, or a function returning a module, (module, args) or (module, args, kwargs)"
-_ABSENT = object()
+_HERE = "trueport.adapters.sources"
+_VALUES = {
+    "torch": f"{_HERE}.torch_value",
+    "tensorflow": f"{_HERE}.tensorflow_value",
+    "onnx": f"{_HERE}.onnx_value",
+}
+_KINDS = (
+    "an nn.Module instance, a Keras model, a tf.function with a signature, an ONNX ModelProto, a class, or a function "
+    "returning a model, (model, args) or (model, args, kwargs); for ONNX (ModelProto, feeds)"
+)
+_RETURNED = (
+    "a model, (model, args) or (model, args, kwargs), the model being an nn.Module, a Keras model, a tf.function or an "
+    "ONNX ModelProto"
+)
+
+
+class ValueKind(Protocol):
+    """What the module of a framework provides."""
+
+    def recognizes(self, value: Any) -> bool:
+        """Tells whether a value is a model of this framework; nothing is called."""
+
+    def subject(self, found: FileObject, built: tuple[Any, ...], request: SourceRequest) -> Subject:
+        """Returns the subject of a model and of what was returned with it."""
 
 
 def load(request: SourceRequest) -> Subject:
-    """Returns the subject of a Python file; the module keeps the mode (`train` or `eval`) in which it comes.
+    """Returns the subject of a Python file.
 
     Raises:
         UsageError: file or name are missing, the name is of no accepted kind, or there are no usable inputs.
         SourceError: the user's code raised.
     """
     found = object_of_file(request.spec, default_name="model", seed=request.seed)
-    module, returned = _module_and_example(found, request.seed)
-    owners = [found.value, module]
-    examples = _examples(found, owners, returned)
-    shapes = _attribute("dynamic_shapes", owners, found)
-    loaded = LoadedSource(
-        name=f"{found.path.stem}:{found.name}",
-        sha256=sha256_of_file(found.path),
-        model=module,
-        examples=examples,
-        dynamic_shapes=None if shapes is _ABSENT else shapes,
-        export_options=_export_options(_attribute("export_options", owners, found), found),
-    )
-    return subject_from(loaded, request)
-
-
-def _examples(found: FileObject, owners: list[Any], returned: Example | None) -> tuple[Example, ...]:
-    """Returns the example that came with the module, then the input sets of NAME; without both those of the file."""
-    where = f"`inputs` of '{found.path.name}:{found.name}'"
-    own = _own_attribute("inputs", owners)
-    if (
-        isinstance(own, list | tuple | Mapping)
-        and not isinstance(found.value, FunctionType)
-        and not has_input_form(own)
-    ):
-        own = _ABSENT  # a model may keep something else under this name
-    if returned is not None:
-        further = () if own is _ABSENT else examples_from_value(own, where)
-        return (returned, *(replace(e, label=f"inputs[{index}]") for index, e in enumerate(further)))
-    inputs = _attribute("inputs", [], found) if own is _ABSENT else own
-    return () if inputs is _ABSENT else examples_from_value(inputs, where)
-
-
-def _module_and_example(found: FileObject, seed: int) -> tuple[nn.Module, Example | None]:
-    value = found.value
-    # A module can be called, so it must be recognized before anything is.
-    if isinstance(value, nn.Module):
-        return value, None
+    # A model can be called, so it must be recognized before anything is.
+    kind = _kind_of(found.value)
+    if kind is not None:
+        return kind.subject(found, (found.value,), request)
     where = f"'{found.path.name}:{found.name}'"
-    if not callable(value):
-        raise UsageError(f"expected {where} to be {_KINDS}; got {described(value)}")
-    _check_no_arguments(value, where)
+    made = found.value
+    if not isinstance(made, tuple):
+        if not callable(made):
+            raise UsageError(f"expected {where} to be {_KINDS}; got {described(made)}")
+        made = _called(found, where, request.seed)
+    built = made if isinstance(made, tuple) and made else (made,)
+    kind = _kind_of(built[0])
+    if kind is None:
+        what = f"be {_KINDS}" if isinstance(found.value, tuple) else f"return {_RETURNED}"
+        raise UsageError(f"expected {where} to {what}; got {described(made)}")
+    return kind.subject(found, built, request)
+
+
+def _kind_of(value: Any) -> ValueKind | None:
+    for framework, module in _VALUES.items():
+        if framework in sys.modules:
+            kind = cast(ValueKind, importlib.import_module(module))
+            if kind.recognizes(value):
+                return kind
+    return None
+
+
+def _called(found: FileObject, where: str, seed: int) -> Any:
+    _check_no_arguments(found.value, where)
+    build: Any = found.value
     try:
         with folder_importable(found.path.parent), preserved_global_state(seed):
-            result = value()
+            return build()
     except (Exception, SystemExit) as error:
         raise source_error(found.path, f"calling {found.name} of", error) from error
-    return _parts(result, where)
 
 
 def _check_no_arguments(value: Any, where: str) -> None:
@@ -89,58 +96,8 @@ def _check_no_arguments(value: Any, where: str) -> None:
     except ValueError:
         return  # no readable signature: the call itself will tell
     except TypeError:
+        plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
         raise UsageError(
-            f"{where} is called without arguments, but takes {without_annotations(signature)}; "
-            "name a function without arguments that builds the module"
+            f"{where} is called without arguments, but takes {inspect.Signature(plain)}; "
+            "name a function without arguments that builds the model"
         ) from None
-
-
-def _parts(result: Any, where: str) -> tuple[nn.Module, Example | None]:
-    if isinstance(result, nn.Module):
-        return result, None
-    if not isinstance(result, tuple) or len(result) not in (2, 3) or not isinstance(result[0], nn.Module):
-        raise UsageError(f"expected {where} to return a module, (module, args) or (module, args, kwargs); "
-                         f"got {described(result)}")  # fmt: skip
-    module, args, kwargs = (*result, {})[:3]
-    if not isinstance(args, tuple):
-        raise UsageError(f"expected the args that {where} returns to be a tuple, got {described(args)}; write (x,)")
-    if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
-        raise UsageError(
-            f"expected the kwargs that {where} returns to be a dict by parameter name, got {described(kwargs)}"
-        )
-    return module, Example(args, dict(kwargs))
-
-
-def _attribute(name: str, owners: list[Any], found: FileObject) -> Any:
-    """Returns the attribute of the first owner that has it, else that of the file."""
-    own = _own_attribute(name, owners)
-    if own is not _ABSENT:
-        return own
-    value = vars(found.module).get(name, _ABSENT)
-    return _ABSENT if value is found.value else value
-
-
-def _own_attribute(name: str, owners: list[Any]) -> Any:
-    """Returns the attribute of the first owner that has it as a plain value.
-
-    A module may have a layer, a parameter or a method of this name: that is a part of the model, not our attribute.
-    """
-    for owner in owners:
-        if _is_plain(inspect.getattr_static(owner, name, _ABSENT)):
-            return getattr(owner, name)
-    return _ABSENT
-
-
-def _is_plain(static: Any) -> bool:
-    parts_of_a_model = (property, nn.Module, nn.Parameter, classmethod, staticmethod)
-    return static is not _ABSENT and not isinstance(static, parts_of_a_model) and not inspect.isroutine(static)
-
-
-def _export_options(value: Any, found: FileObject) -> dict[str, Any]:
-    if value is _ABSENT or value is None:
-        return {}
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise UsageError(
-            f"expected `export_options` of '{found.path.name}' to be a dict of options by name, got {described(value)}"
-        )
-    return dict(value)

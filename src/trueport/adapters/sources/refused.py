@@ -35,6 +35,11 @@ def load(request: SourceRequest) -> Subject:
     """
     path = existing_file(request.spec)
     if path.suffix.lower() == ".safetensors":
+        if (path.parent / "config.json").is_file():
+            raise UsageError(
+                f"'{path}' holds weights and no model; config.json beside it says what the model is, so check the "
+                f"folder '{path.parent}' itself"
+            )
         raise UsageError(f"'{path}' holds weights and no model; {_INSTEAD}")
     script = _is_torchscript(path)
     if not request.trust_pickle:

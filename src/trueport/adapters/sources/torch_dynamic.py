@@ -72,16 +72,6 @@ def with_dynamic_axes(subject: Subject, requested: Sequence[RequestedAxis]) -> S
     return replace(subject, dynamic_shapes=shapes)
 
 
-def named_axes(axes: Sequence[DynamicAxis]) -> dict[str, dict[int, str]]:
-    """Returns input -> axis -> symbol, as `dynamic_axes` of `torch.onnx.export` takes it."""
-    result: dict[str, dict[int, str]] = {}
-    for axis in axes:
-        derived = axis.scale != 1 or axis.offset != 0
-        name = f"{axis.scale}*{axis.symbol}+{axis.offset}" if derived else axis.symbol
-        result.setdefault(axis.input, {})[axis.axis] = name
-    return result
-
-
 def _dim(item: RequestedAxis) -> Any:
     from torch.export import Dim
 

@@ -6,17 +6,13 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-import torch
-
 _MOST_NAMES = 12
 
 
 def described(value: Any) -> str:
     """Returns what `value` is: `float32[2, 3]` for tensors and arrays, else its type, else a short constant."""
-    if isinstance(value, torch.Tensor):
+    if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, type):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return f"{value.dtype}{list(value.shape)}"
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
     if isinstance(value, str):

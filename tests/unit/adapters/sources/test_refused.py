@@ -85,6 +85,13 @@ def test_safetensors_get_advice(tmp_path):
         load_subject(str(tmp_path / "x.safetensors"), trust_pickle=True)
 
 
+def test_safetensors_beside_a_configuration_name_the_folder(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UsageError, match="so check the folder"):
+        load_subject(str(tmp_path / "model.safetensors"))
+
+
 def test_missing_file():
     with pytest.raises(UsageError, match="does not exist"):
         load_subject("nowhere.pt")

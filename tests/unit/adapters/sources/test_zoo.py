@@ -34,20 +34,21 @@ def test_listing():
     entries = list_zoo()
     assert all(entry.available and not entry.missing and entry.description for entry in entries)
     assert {f"zoo:hf/{name}" for name in REQUIRED} <= {entry.name for entry in entries}
-    assert len(entries) == len(ARCHITECTURES) >= 40
+    assert len([e for e in entries if e.name.startswith("zoo:hf/")]) == len(ARCHITECTURES) >= 40
+    assert len([e for e in entries if e.name.startswith("zoo:keras/")]) >= 16
 
 
 def test_unknown_name():
     with pytest.raises(UsageError, match=r"no model 'zoo:hf/brt'; did you mean 'zoo:hf/bert'"):
         load_subject("zoo:hf/brt")
-    with pytest.raises(UsageError, match="zoo has no model 'zoo:timm/x'"):
-        load_subject("zoo:timm/x")
+    with pytest.raises(UsageError, match="zoo has no model 'zoo:nobody/x'; its families are: zoo:hf/"):
+        load_subject("zoo:nobody/x")
 
 
 def test_without_transformers(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "transformers" else find(name))
-    entries = list_zoo()
+    entries = [entry for entry in list_zoo() if entry.name.startswith("zoo:hf/")]
     assert not any(entry.available for entry in entries)
     assert "pip install 'trueport[zoo]'" in entries[0].missing
     with pytest.raises(MissingToolError, match=r"pip install 'trueport\[zoo\]'"):
@@ -107,7 +108,22 @@ def test_activations_keep_their_scale(name):
     assert not outside
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_halves_of_generation_are_one_model():
+    """A step with the cache of the prompt continues as the prompt with one more token does."""
+    for name in ("gpt2", "llama"):
+        prompt, step = (load_subject(f"zoo:hf/{name}-{half}").model for half in ("prefill", "decode"))
+        ids = torch.arange(3, 13).reshape(1, 10)
+        with torch.no_grad():
+            whole = prompt(ids, torch.ones_like(ids))
+            cached = prompt(ids[:, :9], torch.ones(1, 9, dtype=torch.int64))[1:]
+            past = tuple(zip(cached[::2], cached[1::2], strict=True))
+            outputs = step(ids[:, 9:], torch.ones_like(ids), past)
+        torch.testing.assert_close(outputs[0][:, -1], whole[0][:, -1], rtol=1e-4, atol=1e-5)
+        for one, two in zip(outputs[1:], whole[1:], strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if not name.endswith("-decode")])
 def test_other_sizes_run(name):
     subject = load_subject(f"zoo:hf/{name}")
     args = []

@@ -260,7 +260,7 @@ class Builder:
         limits: tuple[tuple[int, tuple[float, float]], ...] = ()
         if self.surroundings.rounds and not kernel.selects:
             limits = tuple((i, LIMITS[t]) for i, t in enumerate(inferred) if t in LIMITS and node.outputs[i])
-        self.steps.append(Step(call, kernel.function, slots, outputs, limits, (), bodies))
+        self.steps.append(Step(call, kernel.function, slots, outputs, limits, (), bodies, kernel.selects))
 
     def _output_types(
         self, node: Node, bodies: dict[str, Plan] | None, types: tuple[str, ...],

@@ -13,9 +13,11 @@ from trueport.adapters.float64.onnx import kernels as _kernels  # noqa: F401 - f
 from trueport.adapters.float64.onnx.attributes import Constant
 from trueport.adapters.float64.onnx.builder import Builder, Shared, Surroundings, constant_value, opsets_of
 from trueport.adapters.float64.onnx.dtypes import Array, elem_type, held_dtype, is_float, promote
-from trueport.adapters.float64.onnx.plan import Perturbation
 from trueport.adapters.float64.onnx.registry import Node
+from trueport.adapters.float64.replay.operation import Follower
 from trueport.core.errors import UsageError
+from trueport.onnxgraph.nodes import random_operators
+from trueport.oracle.units import FLOAT_TYPES
 
 
 class Float64Evaluator:
@@ -34,6 +36,7 @@ class Float64Evaluator:
         output_names: in order.
         input_dtypes: declared element types of the inputs, as NumPy-style names, empty where undeclared.
         output_dtypes: the same for the outputs.
+        random: sorted operators that draw random numbers, in subgraphs and functions too.
         constants: every floating-point initializer and `Constant` node, in its declared type. Keys are the names of
             the tensors; those in a subgraph or function are prefixed with its name and a colon, and a key that is
             taken already has `#2`, `#3`, ... added.
@@ -64,7 +67,30 @@ class Float64Evaluator:
         self.output_names: tuple[str, ...] = tuple(info.name for info in graph.output)
         self.input_dtypes: tuple[str, ...] = tuple(self._declared[name] for name in self.input_names)
         self.output_dtypes: tuple[str, ...] = tuple(elem_type(info.type) for info in graph.output)
+        self.random: tuple[str, ...] = random_operators(model)
         self.constants: Mapping[str, Constant] = MappingProxyType(shared.constants)
+
+    @property
+    def output_types(self) -> tuple[str, ...]:
+        """The same as `output_dtypes`, as a `Program` calls it; one element type where an output is a sequence."""
+        return self.output_dtypes
+
+    @property
+    def float_types(self) -> frozenset[str]:
+        """Names of the floating-point types that values of the model have."""
+        steps = self._plan.all_steps()
+        declared = [
+            *self._declared.values(),
+            *(t for step in steps for t in (*step.call.input_types, *step.output_types)),
+        ]
+        return frozenset(t for t in declared if t in FLOAT_TYPES)
+
+    @property
+    def literals(self) -> frozenset[float]:
+        """Floating-point numbers among the attributes."""
+        values = [v for step in self._plan.all_steps() for v in step.attributes.values()]
+        numbers = [n for v in values for n in (v if isinstance(v, list | tuple) else [v])]
+        return frozenset(n for n in numbers if isinstance(n, float))
 
     def run(
         self,
@@ -72,7 +98,7 @@ class Float64Evaluator:
         *,
         constants: Mapping[str, Array] | None = None,
         observe: Callable[[Node, list[str], list[Any]], None] | None = None,
-        perturb: Perturbation | None = None,
+        follow: Follower | None = None,
     ) -> list[Any]:
         """Returns the outputs in order: float64 for floating-point types, the declared type for others.
 
@@ -82,7 +108,7 @@ class Float64Evaluator:
             constants: float64 values to use in place of entries of `self.constants`.
             observe: called with node, output names and outputs after each top-level node (`Constant` nodes first).
                 The values must not be modified.
-            perturb: gives each inexact output of a narrow type its rounding noise; see `plan.Perturbation`.
+            follow: called after each node, in subgraphs too; what it returns is what the nodes after it see.
 
         Raises:
             UsageError: a feed or constant is missing, unknown or of a type that does not fit.
@@ -92,7 +118,7 @@ class Float64Evaluator:
         arguments, overrides = self._bind(feeds)
         table = self._constants(constants)
         with np.errstate(all="ignore"):
-            outputs = self._plan.execute(arguments, table, overrides=overrides, observe=observe, perturb=perturb)
+            outputs = self._plan.execute(arguments, table, overrides=overrides, observe=observe, follow=follow)
         held = [*arguments, *overrides.values(), *table.values()]
         return [_own(value, held) for value in outputs]
 

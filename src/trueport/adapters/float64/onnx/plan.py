@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,11 +12,10 @@ import numpy as np
 from trueport.adapters.float64.onnx.dtypes import Array
 from trueport.adapters.float64.onnx.registry import Call, Node
 from trueport.adapters.float64.onnx.saturation import saturate
+from trueport.adapters.float64.replay.operation import Follower
 from trueport.core.errors import ToolError
 
 Observer = Callable[[Node, "list[str]", "list[Any]"], None]
-Perturbation = Callable[["Step", "list[Any]", int, Array], Array]
-"""(step, arguments, number of the output, value) -> the value with rounding noise."""
 Table = Mapping[str, Array]
 
 # What NumPy and PyTorch raise for operands that do not fit; anything else is a bug of ours and is left alone.
@@ -25,7 +24,7 @@ _OPERAND_ERRORS = (ValueError, IndexError, OverflowError, ZeroDivisionError, Run
 
 @dataclass(slots=True)
 class Step:
-    """One node of a plan.
+    """One node of a plan; an `Operation` for those that follow a run.
 
     Attributes:
         inputs: slots of the arguments; slot 0 always holds None and stands for an omitted input.
@@ -33,6 +32,7 @@ class Step:
         limits: (output, limits of its type) where the output can overflow or underflow its declared type.
         frees: slots that nothing reads afterwards.
         bodies: subgraphs by attribute name, or None where the operator has none.
+        selects: every output element is one of the inputs' or exact in its type.
     """
 
     call: Call
@@ -42,6 +42,57 @@ class Step:
     limits: tuple[tuple[int, tuple[float, float]], ...]
     frees: tuple[int, ...]
     bodies: dict[str, Plan] | None
+    selects: bool
+
+    @property
+    def operator(self) -> str:
+        """The operator's name without its domain."""
+        return self.call.node.op_type
+
+    @property
+    def label(self) -> str:
+        """The node's name, or where there is none its first output."""
+        return self.call.node.label
+
+    @property
+    def source(self) -> str:
+        """Nothing: an ONNX file does not say from which line a node came."""
+        return ""
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes, defaults included."""
+        return self.call.attributes
+
+    @property
+    def output_types(self) -> tuple[str, ...]:
+        """The declared element types of the outputs."""
+        return self.call.output_types
+
+    @property
+    def nested(self) -> bool:
+        """Whether it runs subgraphs."""
+        return self.bodies is not None
+
+    def apply(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Returns the outputs for other arguments."""
+        with np.errstate(all="ignore"):
+            result = self.function(self.call, *arguments)
+            return self.bounded(result if type(result) is tuple else (result,))
+
+    def apply_real(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Returns None: no kernel of ours computes in the declared types."""
+        del arguments
+        return None
+
+    def bounded(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Returns results as they are held: arrays, infinite beyond the range of their declared type."""
+        # NumPy turns results of rank 0 into scalars.
+        held = [np.asarray(value) if isinstance(value, np.generic) else value for value in results]
+        for index, limits in self.limits:
+            if index < len(held):
+                held[index] = saturate(held[index], limits)
+        return tuple(held)
 
 
 @dataclass(slots=True)
@@ -75,7 +126,7 @@ class Plan:
         outer: Sequence[Any] = (),
         overrides: Mapping[str, Array] | None = None,
         observe: Observer | None = None,
-        perturb: Perturbation | None = None,
+        follow: Follower | None = None,
     ) -> list[Any]:
         """Returns the outputs for `arguments`.
 
@@ -85,7 +136,7 @@ class Plan:
             outer: the slots of the enclosing plan.
             overrides: values for entries of `optional`.
             observe: called after each node.
-            perturb: gives each inexact output of a narrow type its rounding noise.
+            follow: called after each node; what it returns is what the nodes after it see.
 
         Raises:
             ToolError: an operator does not accept its operands.
@@ -97,12 +148,7 @@ class Plan:
         step = None
         try:
             for step in self.steps:
-                self._run_step(step, values, table, perturb)
-                if perturb is not None and step.limits:
-                    arguments_now = [values[slot] for slot in step.inputs]
-                    for index, _ in step.limits:
-                        slot = step.outputs[index]
-                        values[slot] = perturb(step, arguments_now, index, values[slot])
+                self._run_step(step, values, table, follow)
                 if observe is not None:
                     observe(step.call.node, list(step.call.node.outputs), [values[slot] for slot in step.outputs])
                 for slot in step.frees:
@@ -113,6 +159,13 @@ class Plan:
             node = step.call.node
             raise ToolError(f"node '{node.label}' ({node.operator}) cannot be evaluated: {error}") from error
         return [values[slot] for slot in self.outputs]
+
+    def all_steps(self) -> Iterator[Step]:
+        """Yields the steps of this plan and of all plans inside it."""
+        for step in self.steps:
+            yield step
+            for body in (step.bodies or {}).values():
+                yield from body.all_steps()
 
     def _start(
         self, arguments: Sequence[Any], table: Table, outer: Sequence[Any], overrides: Mapping[str, Array] | None
@@ -130,24 +183,19 @@ class Plan:
         return values
 
     @staticmethod
-    def _run_step(step: Step, values: list[Any], table: Table, perturb: Perturbation | None) -> None:
+    def _run_step(step: Step, values: list[Any], table: Table, follow: Follower | None) -> None:
         arguments = [values[slot] for slot in step.inputs]
         if step.bodies is None:
             result = step.function(step.call, *arguments)
         else:
-            bodies = {name: partial(_run_body, body, table, values, perturb) for name, body in step.bodies.items()}
+            bodies = {name: partial(_run_body, body, table, values, follow) for name, body in step.bodies.items()}
             result = step.function(step.call, bodies, *arguments)
-        if type(result) is not tuple:
-            result = (result,)
-        for slot, value in zip(step.outputs, result, strict=False):
-            # NumPy turns results of rank 0 into scalars.
-            values[slot] = np.asarray(value) if isinstance(value, np.generic) else value
-        for index, limits in step.limits:
-            slot = step.outputs[index]
-            values[slot] = saturate(values[slot], limits)
+        results = step.bounded(result if type(result) is tuple else (result,))[: len(step.outputs)]
+        if follow is not None:
+            results = tuple(follow(step, arguments, list(results)))
+        for slot, value in zip(step.outputs, results, strict=False):
+            values[slot] = value
 
 
-def _run_body(
-    body: Plan, table: Table, outer: Sequence[Any], perturb: Perturbation | None, *arguments: Any
-) -> list[Any]:
-    return body.execute(arguments, table, outer, perturb=perturb)
+def _run_body(body: Plan, table: Table, outer: Sequence[Any], follow: Follower | None, *arguments: Any) -> list[Any]:
+    return body.execute(arguments, table, outer, follow=follow)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from trueport.adapters.float64.torch.calls import Call, dtype_name, to_numpy
 from trueport.adapters.float64.torch.kernel_noise import extra_noise
-from trueport.adapters.float64.torch.shadow import Shadow
+from trueport.adapters.float64.torch.shadow import NARROW, Shadow
 from trueport.oracle.noise import Draws, draw, local_noise, meaning_scale
 from trueport.oracle.units import FLOAT_TYPES, FloatType
 
@@ -46,7 +46,8 @@ class Injector:
             accumulator = FLOAT_TYPES["float32" if name in ("float16", "bfloat16") else name].unit_roundoff
             extra = extra_noise(call.facts.name, results, *call.wide_arguments(), accumulator)
         real = None
-        if rounded is not None and rounded.shape == shadow.main.shape:
+        # In double precision the companion is the operator's own result, which says nothing about its rounding.
+        if rounded is not None and rounded.shape == shadow.main.shape and rounded.dtype in NARROW:
             real = to_numpy(rounded.to(shadow.main.dtype))
         noise = local_noise(
             to_numpy(shadow.main), real, name, extra, inexact=not call.facts.correctly_rounded or real is None

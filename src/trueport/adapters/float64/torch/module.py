@@ -28,7 +28,7 @@ from trueport.oracle.compare import DECISION_FLOORS, ReferenceOutput
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import Draws
 from trueport.oracle.thresholds import THRESHOLDS
-from trueport.oracle.units import FLOAT_TYPES
+from trueport.oracle.units import FLOAT_TYPES, real_dtype
 
 Array = NDArray[Any]
 
@@ -44,15 +44,19 @@ def rebuild(example: Example, arrays: tuple[Array, ...]) -> tuple[tuple[Any, ...
 
 def to_tensor(array: Array, like: Tensor) -> Tensor:
     """Returns a private tensor of the example's type with these values."""
-    return torch.from_numpy(np.array(array, copy=True)).to(like.dtype)
+    held = np.array(array, copy=True)
+    if held.dtype.name == "bfloat16":
+        return torch.from_numpy(held.view(np.int16)).view(torch.bfloat16).to(like.dtype)
+    return torch.from_numpy(held).to(like.dtype)
 
 
 def to_array(tensor: Tensor) -> Array:
-    """Returns the tensor's values; bfloat16, which NumPy lacks, as float32."""
-    plain = tensor.detach().cpu()
+    """Returns the tensor's values in its own type; that of bfloat16, which NumPy lacks, is `ml_dtypes.bfloat16`."""
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg()
     if plain.dtype is torch.bfloat16:
-        plain = plain.float()
-    values: Array = plain.resolve_conj().resolve_neg().numpy()
+        bits: Array = plain.contiguous().view(torch.int16).numpy()
+        return bits.view(real_dtype("bfloat16"))
+    values: Array = plain.numpy()
     return values
 
 
@@ -78,6 +82,11 @@ class Reference:
     tape: TapeResult
     real: tuple[Array, ...]
     structure: str
+
+    @property
+    def ties(self) -> bool:
+        """Whether a selection met equal elements, whose order the framework leaves open."""
+        return self.tape.ties
 
 
 class EagerModule:

@@ -14,15 +14,20 @@ WIDE = {
     torch.float16: torch.float64,
     torch.bfloat16: torch.float64,
     torch.float32: torch.float64,
+    torch.float64: torch.float64,
     torch.complex64: torch.complex128,
+    torch.complex128: torch.complex128,
 }
-"""What each type is held in."""
+"""What each type is held in. The double types are their own companions: there the noise is that of another order."""
+
+NARROW = frozenset(narrow for narrow, wide in WIDE.items() if narrow is not wide)
+"""The types for which float64 is exact beside their own rounding."""
 
 
 def widen(tensor: Tensor) -> Tensor:
-    """Returns a private float64 (complex128) copy of a narrower tensor; anything else as it is."""
+    """Returns a private float64 (complex128) copy of a floating-point tensor; anything else as it is."""
     wide = WIDE.get(tensor.dtype)
-    return tensor if wide is None else tensor.detach().to(wide)
+    return tensor if wide is None else tensor.detach().to(wide, copy=True)
 
 
 @dataclass(eq=False)

@@ -37,7 +37,7 @@ from trueport.adapters.float64.torch.injection import Injector, saturate
 from trueport.adapters.float64.torch.jumps import ALTERNATES, continuous_part, reselected, selection_dim, singular
 from trueport.adapters.float64.torch.observability import Entry, Recorder, source_line
 from trueport.adapters.float64.torch.operators import describe
-from trueport.adapters.float64.torch.shadow import WIDE, Shadow, widen
+from trueport.adapters.float64.torch.shadow import NARROW, WIDE, Shadow, widen
 from trueport.oracle.noise import Draws
 
 
@@ -167,7 +167,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
 
     def _record(self, recorder: Recorder, call: Call, real: Any) -> None:
         results = [self.shadow(t) for t in tensors_in([real])]
-        literal = self._literal if any(t.dtype in WIDE for t in call.tensors) else identity
+        literal = self._literals_of(call)
 
         def again(table: dict[int, Tensor]) -> Any:
             return call.func(*replaced(call.args, table, literal), **replaced_kwargs(call.kwargs, table, literal))
@@ -246,7 +246,7 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
 
     def _evaluate(self, call: Call) -> Evaluated | None:
         """The operator in float64, with and without noise, and on the alternates."""
-        literal = self._literal if any(t.dtype in WIDE for t in call.tensors) else identity
+        literal = self._literals_of(call)
         try:
             main = call.apply([s.main for s in call.shadows], literal)
         except Exception:  # noqa: BLE001 - any kernel may lack any type; the result says which
@@ -269,9 +269,22 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
         with contextlib.suppress(Exception):
             main = call.apply(values, self._literal)
             found = list(tensors_in([main]))
-            if found and all(t.dtype not in WIDE for t in found):
+            if found and all(t.dtype not in NARROW for t in found):
                 return Evaluated(main, None, None)
         return None
+
+    def _literals_of(self, call: Call) -> Callable[[Any], Any]:
+        """How this operator takes its literals: in double precision where one of its tensors has it."""
+        found = {t.dtype for t in call.tensors}
+        if found & {torch.float64, torch.complex128}:
+            return self._wide_literal
+        return self._literal if found & NARROW else identity
+
+    def _wide_literal(self, value: float) -> float:
+        """A literal of an operator in double precision, as it is."""
+        if value not in self._item_values:
+            self.result.literals.add(value)
+        return value
 
     def _literal(self, value: float) -> float:
         """A literal as float32 holds it: kernels of all narrower types compute with float32 scalars."""

@@ -1,4 +1,4 @@
-"""Real architectures of transformers in small configurations, without any download.
+"""Real architectures of transformers and Keras in small configurations, without any download.
 
 Listing them builds nothing and imports no framework.
 """
@@ -16,7 +16,7 @@ class ZooEntry:
     """One model of the zoo.
 
     Attributes:
-        name: what the user writes, `zoo:hf/NAME`.
+        name: what the user writes, `zoo:hf/NAME` or `zoo:keras/NAME`.
         description: one line for people.
         available: whether it can be built here.
         missing: what is missing where it cannot, else empty.
@@ -40,7 +40,15 @@ def list_zoo() -> list[ZooEntry]:
         lacking = [cls for cls in (entry.config, entry.model) if cls not in known]
         missing = absent or (f"{' and '.join(lacking)} in this release of transformers" if lacking else "")
         entries.append(ZooEntry(f"zoo:hf/{name}", entry.description, not missing, missing))
-    return entries
+    return [*entries, *_keras_entries()]
+
+
+def _keras_entries() -> list[ZooEntry]:
+    from trueport.adapters.sources.zoo.keras_architectures import KERAS
+
+    absent = importlib.util.find_spec("tensorflow") is None
+    missing = "tensorflow (pip install 'trueport[tensorflow]')" if absent else ""
+    return [ZooEntry(f"zoo:keras/{name}", entry.description, not missing, missing) for name, entry in KERAS.items()]
 
 
 def missing_libraries() -> str:

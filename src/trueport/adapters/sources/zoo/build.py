@@ -28,15 +28,19 @@ def build(architecture: Architecture, seed: int) -> tuple[nn.Module, Example, di
     import transformers
 
     generator = np.random.default_rng(seed)
-    args = tuple(_values(spec, generator) for spec in architecture.inputs)
+    args = tuple(values_of(spec, generator) for spec in architecture.inputs)
+    call = CALLS[architecture.call or tuple(spec.name for spec in architecture.inputs)]
+    if architecture.weights is not None:
+        module = call(build(architecture.weights, seed)[0].model)
+        return module.eval(), Example(args), _dynamic_shapes(architecture)
     # The constructor draws weights of its own from the global generator; they are all drawn anew.
     with preserved_global_state(seed):
         config = _configuration(transformers, architecture.config, architecture.settings)
         model = getattr(transformers, architecture.model)(config)
-        module = CALLS[tuple(spec.name for spec in architecture.inputs)](model)
+        module = call(model)
         draw_weights(module, generator)
         # More rows than the example has, so that the statistics are not those of two images.
-        calibrate(module, tuple(_values(spec, generator, rows=_CALIBRATION_ROWS) for spec in architecture.inputs))
+        calibrate(module, tuple(values_of(spec, generator, rows=_CALIBRATION_ROWS) for spec in architecture.inputs))
     module.requires_grad_(requires_grad=False)
     return module, Example(args), _dynamic_shapes(architecture)
 
@@ -53,15 +57,23 @@ def _configuration(transformers: Any, name: str, settings: Mapping[str, Any]) ->
     return getattr(transformers, name)(**values)
 
 
-def _values(spec: InputSpec, generator: np.random.Generator, rows: int | None = None) -> torch.Tensor:
+def values_of(spec: InputSpec, generator: np.random.Generator, rows: int | None = None) -> Any:
+    """Returns drawn values of an input (a tensor, or those of a cache), with another number of rows if given."""
     shape = spec.shape if rows is None else (rows, *spec.shape[1:])
     if spec.kind == "tokens":
         # Ids below 3 are special to some models (padding, end of text).
         return torch.from_numpy(generator.integers(3, spec.high, shape))
-    if spec.kind == "mask":
+    if spec.kind in ("mask", "left-mask"):
         values = np.ones(shape, dtype=np.int64)
-        values[-1, -shape[1] // 4 :] = 0
-        return torch.from_numpy(values)
+        padded = shape[1] // 4
+        values[-1, shape[1] - padded :] = 0
+        return torch.from_numpy(values if spec.kind == "mask" else values[:, ::-1].copy())
+    if spec.kind == "cache":
+        return tuple((_normal(shape, generator), _normal(shape, generator)) for _ in range(spec.layers))
+    return _normal(shape, generator)
+
+
+def _normal(shape: tuple[int, ...], generator: np.random.Generator) -> torch.Tensor:
     return torch.from_numpy(generator.standard_normal(shape).astype(np.float32))
 
 
@@ -71,6 +83,14 @@ def _dynamic_shapes(architecture: Architecture) -> dict[str, Any]:
     for spec in architecture.inputs:
         for symbol in spec.dynamic.values():
             largest = architecture.longest.get(symbol, _LARGEST_BATCH)
-            symbols.setdefault(symbol, Dim(symbol, min=1, max=largest))
-        shapes[spec.name] = {axis: symbols[symbol] for axis, symbol in spec.dynamic.items()}
+            symbols.setdefault(symbol, Dim(symbol, min=1, max=largest) if symbol.isidentifier() else None)
+    for spec in architecture.inputs:
+        axes = {axis: _dimension(symbol, symbols) for axis, symbol in spec.dynamic.items()}
+        shapes[spec.name] = ((axes, axes),) * spec.layers if spec.kind == "cache" else axes
     return shapes
+
+
+def _dimension(symbol: str, symbols: dict[str, Any]) -> Any:
+    """Returns the dimension of a symbol, or of one with a number added to it."""
+    base, _, offset = symbol.partition("+")
+    return symbols[base] + int(offset) if offset else symbols[base]

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
+
+from trueport.adapters.sources.torch_inputs import forward_parameters
 
 
 class TensorOutputs(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
@@ -28,6 +31,18 @@ class TensorOutputs(nn.Module):  # type: ignore[misc]  # torch is not followed b
         return tuple(leaf for leaf in pytree.tree_leaves(fields) if isinstance(leaf, torch.Tensor))
 
 
+class Outputs(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
+    """Calls a model on images and returns the tensors of its output, whatever it keeps them in."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, *images: Tensor) -> tuple[Tensor, ...]:
+        """Returns every tensor of the output."""
+        return tuple(leaf for leaf in pytree.tree_leaves(self.model(*images)) if isinstance(leaf, torch.Tensor))
+
+
 class Text(TensorOutputs):
     """Token ids."""
 
@@ -42,6 +57,37 @@ class MaskedText(TensorOutputs):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
         """Returns the tensors of the output."""
         return self.tensors(input_ids=input_ids, attention_mask=attention_mask)
+
+
+class Prefill(TensorOutputs):
+    """Token ids with their padding mask; keys and values of all layers come out, for the steps of decoding."""
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
+        """Returns the logits, and keys and values layer by layer."""
+        output = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=True)
+        return (output.logits, *_cached(output))
+
+
+class Decode(TensorOutputs):
+    """One step of decoding: new token ids, with keys and values of what came before."""
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, past_key_values: tuple[tuple[Tensor, Tensor], ...]
+    ) -> tuple[Tensor, ...]:
+        """Returns the logits, and keys and values with the new ones at the end, layer by layer."""
+        from transformers import DynamicCache
+
+        held = DynamicCache([(keys, values) for keys, values in past_key_values])
+        # Releases differ in the name of the parameter, and warn of the other one.
+        name = "cache" if "cache" in forward_parameters(self.model) else "past_key_values"
+        output = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=True, **{name: held})
+        return (output.logits, *_cached(output))
+
+
+def _cached(output: Any) -> list[Tensor]:
+    """Returns keys and values layer by layer."""
+    held = output["cache"] if "cache" in output else output["past_key_values"]
+    return [tensor for layer in held.layers for tensor in (layer.keys, layer.values)]
 
 
 class TextToText(TensorOutputs):
@@ -104,6 +150,8 @@ CALLS: Mapping[tuple[str, ...], type[TensorOutputs]] = MappingProxyType(
     {
         ("input_ids",): Text,
         ("input_ids", "attention_mask"): MaskedText,
+        ("prefill",): Prefill,
+        ("input_ids", "attention_mask", "past_key_values"): Decode,
         ("input_ids", "attention_mask", "decoder_input_ids"): TextToText,
         ("input_features", "decoder_input_ids"): SpeechToText,
         ("input_values",): Sound,

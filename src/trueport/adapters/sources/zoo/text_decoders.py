@@ -1,10 +1,18 @@
-"""Decoders of text: causal attention or a recurrence; always without a cache."""
+"""Decoders of text: causal attention or a recurrence, without a cache; of two families, both halves of generation."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from trueport.adapters.sources.zoo.architecture import Architecture, InputSpec, mask, tokens
+from trueport.adapters.sources.zoo.architecture import (
+    Architecture,
+    InputSpec,
+    cache,
+    mask,
+    mask_with_past,
+    next_token,
+    tokens,
+)
 
 _SMALL: dict[str, Any] = {
     "vocab_size": 120,
@@ -52,6 +60,24 @@ def _other(
     return Architecture(name, description, f"{prefix}Config", f"{prefix}ForCausalLM", settings, inputs, _LONGEST)
 
 
+_PAST = 8
+
+
+def _generation(
+    name: str, title: str, config: str, model: str, settings: dict[str, Any], heads: int
+) -> tuple[Architecture, Architecture]:
+    """Returns the prompt with the cache that it leaves, and one step of decoding with that cache."""
+    prompt = Architecture(
+        f"{name}-prefill", f"{title}: the prompt, cache out", config, model, settings, _MASKED, _LONGEST, ("prefill",)
+    )
+    inputs = (next_token(), mask_with_past(_PAST), cache(2, heads, _PAST, 8))
+    step = Architecture(
+        f"{name}-decode", f"{title}: one step with a cache", config, model, settings, inputs, {"past": 59},
+        weights=prompt,
+    )  # fmt: skip
+    return prompt, step
+
+
 TEXT_DECODERS: tuple[Architecture, ...] = (
     Architecture("gpt2", "GPT-2", "GPT2Config", "GPT2LMHeadModel", _GPT, _MASKED, _LONGEST),
     _other("gptj", "GPT-J, interleaved rotary positions", "GPTJ", _GPT | {"rotary_dim": 4}),
@@ -90,4 +116,6 @@ TEXT_DECODERS: tuple[Architecture, ...] = (
            {"vocab_size": 120, "hidden_size": 32, "attention_hidden_size": 32, "num_hidden_layers": 2,
             "intermediate_size": 64, "context_length": 64, "use_cache": False, "tie_word_embeddings": False,
             "bos_token_id": 1, "eos_token_id": 2}, _FIXED_LENGTH),
+    *_generation("gpt2", "GPT-2", "GPT2Config", "GPT2LMHeadModel", _GPT, 4),
+    *_generation("llama", "Llama", "LlamaConfig", "LlamaForCausalLM", _SMALL, 2),
 )  # fmt: skip

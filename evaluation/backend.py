@@ -1,0 +1,139 @@
+"""ONNX's own backend cases through every runtime as they are, and through every ONNX -> ONNX converter.
+
+Keys are `KIND/CASE`. The expected outputs that come with a case are not used: the oracle judges against its own float64
+evaluation, and whether that agrees with the expected outputs is a test (tests/quality/test_backend_kernels.py). What a
+person found out about a divergent check stands in `docs/results/backend/looked_at.toml` and is merged into the table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import tomllib
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import numpy_helper
+
+from evaluation.warm import checker
+from evaluation.wording import circumstances, table
+from trueport.core.errors import TrueportError
+from trueport.core.result import Check
+from trueport.core.taxonomy import Kind, Stage, Verdict
+
+JOBS = 2
+RUNTIMES = ("onnxruntime", "onnx-reference", "openvino")
+CONVERTERS = ("onnxscript-optimizer", "onnxsim", "onnxslim", "onnxoptimizer", "onnx-version-converter")
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+OUTCOMES = ("faithful", "divergent", "crashed", "no kernel", "inconclusive", "refused")
+_PAGE = Path(__file__).parents[1] / "docs" / "backend.md"
+
+
+@cache
+def cases() -> dict[str, Any]:
+    """Returns ONNX's own test cases by key; node cases are generated, the others are files of the package."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {f"{kind}/{case.name}": case for kind in KINDS for case in load_model_tests(kind=kind)}
+
+
+def items() -> Iterator[str]:
+    """Returns every case."""
+    yield from cases()
+
+
+def measure(key: str) -> dict[str, Any]:
+    """Returns one outcome for each runtime and each converter."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = _written(cases()[key], Path(folder))
+        return {
+            **_outcomes(path, RUNTIMES, runtimes=RUNTIMES, samples=1),
+            **_outcomes(path, CONVERTERS, converters=CONVERTERS, samples=1),
+        }
+
+
+def _outcomes(path: Path, names: tuple[str, ...], **options: Any) -> dict[str, Any]:
+    try:
+        result = checker().check_path(str(path), **options)
+    except TrueportError as error:
+        said = {"outcome": "refused", "message": str(error).replace(str(path), "model.onnx")[:300]}
+        return dict.fromkeys(names, said)
+    return {name: _outcome(check) for name, check in zip(names, result.checks, strict=True)}
+
+
+def _outcome(check: Check) -> dict[str, Any]:
+    lacks = check.stage is Stage.RUNTIME and any(f.kind is Kind.NO_KERNEL for f in check.findings)
+    outcome = "no kernel" if lacks else str(check.verdict)
+    told: dict[str, Any] = {"outcome": outcome, "stage": check.stage, "seconds": round(check.elapsed_s, 3)}
+    if check.verdict is not Verdict.FAITHFUL:
+        told["message"] = " ".join(check.explanation.split())[:300]
+    return told
+
+
+def _written(case: Any, folder: Path) -> Path:
+    """Writes a case as a test-case folder and returns its model."""
+    if case.model_dir is not None:
+        return Path(case.model_dir) / "model.onnx"
+    path = folder / "model.onnx"
+    onnx.save(case.model, str(path))
+    for number, (inputs, _) in enumerate(case.data_sets or []):
+        place = folder / f"test_data_set_{number}"
+        place.mkdir()
+        for i, (value, info) in enumerate(zip(inputs, case.model.graph.input, strict=False)):
+            proto = _proto(value, info)
+            if proto is not None:
+                (place / f"input_{i}.pb").write_bytes(proto.SerializeToString())
+    return path
+
+
+def _proto(value: Any, info: onnx.ValueInfoProto) -> Any:
+    if isinstance(value, onnx.TensorProto | onnx.SequenceProto | onnx.OptionalProto):
+        return value
+    with contextlib.suppress(Exception):
+        if info.type.HasField("sequence_type"):
+            return numpy_helper.from_list(value, info.name)
+        if info.type.HasField("optional_type"):
+            return numpy_helper.from_optional(value, info.name)
+        return numpy_helper.from_array(value, info.name)
+    return None
+
+
+def write_up(records: list[dict[str, Any]], folder: Path) -> None:
+    """Writes `docs/backend.md`."""
+    if not records:
+        return
+    notes_file = folder / "looked_at.toml"
+    notes = tomllib.loads(notes_file.read_text(encoding="utf-8")) if notes_file.exists() else {}
+    rows = []
+    for name in (*RUNTIMES, *CONVERTERS):
+        counts = Counter(r["measured"][name]["outcome"] for r in records if name in r["measured"])
+        rows.append((name, *(str(counts.get(o, 0)) for o in OUTCOMES), str(sum(counts.values()))))
+    bad = [
+        (r["key"], name, str(r["measured"][name].get("stage") or "-"), r["measured"][name].get("message", "")[:160],
+         notes.get(r["key"], {}).get(name, ""))
+        for r in records
+        for name in (*RUNTIMES, *CONVERTERS)
+        if r["measured"].get(name, {}).get("outcome") == "divergent"
+    ]  # fmt: skip
+    spent = sum(r["elapsed_s"] for r in records)
+    missing = len(cases()) - len(records)
+    _PAGE.write_text(
+        "# ONNX's backend cases\n\n"
+        "The node cases that the onnx package generates and the model cases that it ships, each run as it is in every "
+        "runtime, and through every ONNX -> ONNX converter to ONNX Runtime. *No kernel*: the runtime does not "
+        "implement an operator; that never counts against a converter. *Refused*: no check was possible.\n\n"
+        f"{circumstances(records)} {len(records)} cases{f', {missing} not measured yet' if missing else ''}, "
+        f"{spent / 60:.0f} minutes of work in {JOBS} processes.\n\n"
+        f"{table(('tool', *OUTCOMES, 'cases'), rows)}\n\n"
+        "## Every divergent check\n\n"
+        f"{table(('case', 'tool', 'stage', 'message', 'looked at'), bad)}\n\n"
+        "`scripts/evaluate backend` measures it again; the records lie in `docs/results/backend`.\n",
+        encoding="utf-8",
+    )

@@ -1,0 +1,187 @@
+"""A converted graph as an executable: evaluated in float64, with noise in what its converter computed itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueport.adapters.float64.constants import KnownNumbers
+from trueport.adapters.float64.replay.dialect import Dialect
+from trueport.adapters.float64.replay.flat import flat, flat_types
+from trueport.adapters.float64.replay.operation import Follower, Operation, Program
+from trueport.adapters.float64.replay.rounding import Budget, Rounding, noisy_runs
+from trueport.adapters.protocols import NoFloat64Error, Wide
+from trueport.inputs.draw import InputSet
+from trueport.oracle.fingerprint import Fingerprint
+from trueport.oracle.units import FLOAT_TYPES, real_dtype
+
+Array = NDArray[Any]
+
+CONSTANT_PLACES = 1.0
+"""By how many last places a computed constant is moved (uniformly up to that), in units of 2u."""
+_CASTS = frozenset({"Cast", "CastLike"})
+
+
+class ForeignCasts:
+    """Carries out casts to types that the source does not use; a `Follower`."""
+
+    def __init__(self, known: KnownNumbers) -> None:
+        self._known = known
+
+    def __call__(self, operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
+        """Returns the outputs as the narrow type holds them, where the source has no such type."""
+        del arguments
+        if operation.operator not in _CASTS or not self._known.is_foreign(operation.output_types[0]):
+            return outputs
+        with np.errstate(all="ignore"):
+            narrow = outputs[0].astype(real_dtype(operation.output_types[0]))
+            return [np.asarray(narrow.astype(np.float64)), *outputs[1:]]
+
+
+class ComputedAttributes:
+    """Moves what operators with computed numbers among their attributes give: 1/6 as float32 is off by a last place."""
+
+    def __init__(self, known: KnownNumbers, rng: np.random.Generator) -> None:
+        self._known = known
+        self._rng = rng
+
+    def __call__(self, operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
+        """Returns the outputs with one random error for each tensor, where an attribute was computed."""
+        del arguments
+        numbers = [v for v in operation.attributes.values() if isinstance(v, float)]
+        if not numbers or not self._known.computed(np.asarray(numbers)).any():
+            return outputs
+        size = 2 * FLOAT_TYPES["float32"].unit_roundoff
+        return [
+            np.asarray(v * (1 + size * self._rng.uniform(-1, 1)))
+            if isinstance(v, np.ndarray) and v.dtype == np.float64
+            else v
+            for v in outputs
+        ]
+
+
+class GraphExecutable(ABC):
+    """A graph that a converter made.
+
+    Args:
+        dialect: of its operators.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._masks: tuple[KnownNumbers, dict[str, Array]] | None = None
+
+    @property
+    @abstractmethod
+    def program(self) -> Program:
+        """The graph; made when first needed."""
+
+    @abstractmethod
+    def feeds(self, inputs: InputSet) -> dict[str, Array]:
+        """Returns the graph's inputs by name."""
+
+    def is_constant(self, operation: Operation) -> bool:
+        """Whether an operator depends on no input, so that a converter may fold it."""
+        del operation
+        return False
+
+    def evaluate(self, inputs: InputSet, known: KnownNumbers) -> list[Wide]:
+        """Returns the outputs in float64."""
+        values = self._run(inputs, self._literals(known), ForeignCasts(known))
+        declared = flat_types(values, self.program.output_types)
+        return [
+            Wide(value, dtype if value.dtype.kind in "fc" else value.dtype.name)
+            for value, dtype in zip(flat(values), declared, strict=True)
+        ]
+
+    def noisy(self, inputs: InputSet, *, draws: int, seed: int, known: KnownNumbers) -> list[list[Array]]:
+        """Returns evaluations with the noise of float64, and computed constants moved by a last place."""
+        computed = self._computed(known)
+
+        def run(rounding: Rounding, rng: np.random.Generator) -> list[Array]:
+            coherent = bool(rng.integers(2))
+            moved = {name: self._move(name, mask, rng, coherent=coherent) for name, mask in computed.items()}
+            moved = {**self._literals(known), **moved}
+            foreign, attributes = ForeignCasts(known), ComputedAttributes(known, rng)
+            folded = Rounding(rng, self._dialect, coherent=coherent, wide=False)
+
+            def follow(operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
+                outputs = attributes(operation, arguments, foreign(operation, arguments, outputs))
+                # What depends on no input may be folded in the declared type, here or by the next step of the road.
+                noise = folded if self.is_constant(operation) else rounding
+                return noise(operation, arguments, outputs)
+
+            return flat(self._run(inputs, moved, follow))
+
+        return noisy_runs(run, self._dialect, draws=draws, seed=[seed], wide=True)
+
+    def rounded(
+        self, inputs: InputSet, *, draws: int, seed: int, budgets: Mapping[str, Budget]
+    ) -> tuple[list[Array], list[list[Array]]]:
+        """Returns the evaluation without noise, and evaluations with the rounding noise of the declared types.
+
+        Args:
+            inputs: one input set.
+            draws: number of noisy evaluations.
+            seed: of the noise.
+            budgets: what the runtime's kernels may be off by.
+        """
+        runs = noisy_runs(
+            lambda rounding, _: flat(self._run(inputs, None, rounding)),
+            self._dialect, draws=draws, seed=[seed], wide=False, budgets=budgets,
+        )  # fmt: skip
+        return flat(self._run(inputs, None, None)), runs
+
+    def fingerprints(self, inputs: InputSet) -> list[Fingerprint]:
+        """Returns the fingerprints of all floating-point values that the graph computes or holds."""
+        found = [Fingerprint.of(np.asarray(c.value, np.float64)) for c in self.program.constants.values()]
+
+        def follow(operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
+            del operation, arguments
+            found.extend(Fingerprint.of(v) for v in outputs if isinstance(v, np.ndarray) and v.dtype.kind == "f")
+            return outputs
+
+        self._run(inputs, None, follow)
+        return found
+
+    def _literals(self, known: KnownNumbers) -> dict[str, Array]:
+        """Literals written in double precision and cast down, as a source without doubles holds them."""
+        if "float64" in known.types:
+            return {}
+        with np.errstate(over="ignore"):
+            return {
+                name: constant.value.astype(np.float32).astype(np.float64)
+                for name, constant in self.program.constants.items()
+                if constant.dtype == "float64"
+            }
+
+    def _computed(self, known: KnownNumbers) -> dict[str, Array]:
+        """Returns where constants were computed by the converter; found once for each source."""
+        if self._masks is None or self._masks[0] is not known:
+            self._masks = (known, self._find_computed(known))
+        return self._masks[1]
+
+    def _find_computed(self, known: KnownNumbers) -> dict[str, Array]:
+        masks = {
+            name: known.computed(constant.value)
+            for name, constant in self.program.constants.items()
+            if constant.dtype in FLOAT_TYPES and constant.dtype != "float64"
+        }
+        return {name: mask for name, mask in masks.items() if mask.any()}
+
+    def _move(self, name: str, mask: Array, rng: np.random.Generator, *, coherent: bool) -> Array:
+        constant = self.program.constants[name]
+        wide = np.asarray(constant.value, dtype=np.float64)
+        size = CONSTANT_PLACES * 2 * FLOAT_TYPES[constant.dtype].unit_roundoff * np.abs(wide) * mask
+        if coherent:
+            return np.asarray(wide + size * (1 if rng.integers(2) else -1))
+        return np.asarray(wide + size * rng.uniform(-1, 1, wide.shape))
+
+    def _run(self, inputs: InputSet, constants: Mapping[str, Array] | None, follow: Follower | None) -> list[Any]:
+        if self.program.missing:
+            raise NoFloat64Error(self.program.missing)
+        return self.program.run(self.feeds(inputs), constants=constants, follow=follow)

@@ -1,0 +1,1 @@
+"""TensorFlow graphs in float64: the concrete function's graph is the tape, replayed node by node."""

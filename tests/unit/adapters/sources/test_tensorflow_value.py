@@ -1,0 +1,171 @@
+"""TensorFlow and Keras models in Python files: forms, names, examples, dynamic axes."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from trueport.adapters.sources.python_file import load
+from trueport.adapters.sources.registry import SourceRequest
+from trueport.adapters.sources.tensorflow_leaves import tensorflow_axes, tensorflow_given, tensorflow_leaves
+from trueport.adapters.sources.tensorflow_setup import import_tensorflow
+from trueport.core.errors import SourceError, UsageError
+from trueport.core.options import DynamicAxis as RequestedAxis
+
+import_tensorflow()
+
+FILE = """
+import numpy as np
+import tensorflow as tf
+
+SPEC = tf.TensorSpec((None, 3), tf.float32, "x")
+signed = tf.function(lambda x: x * 2, input_signature=[SPEC])
+concrete = signed.get_concrete_function()
+
+def unsigned():
+    return tf.function(lambda x: x * 2)
+
+def with_args():
+    return tf.function(lambda x, times: x * times), (np.ones((2, 3), np.float32), 3)
+
+def with_further():
+    return signed, (tf.ones((2, 3)),)
+with_further.inputs = [(tf.zeros((4, 3)),)]
+
+def keras_text():
+    ids = tf.keras.Input((4,), name="ids", dtype="int32")
+    return tf.keras.Model(ids, tf.keras.layers.Dense(2)(tf.keras.layers.Embedding(7, 3)(ids)))
+
+def keras_dict():
+    a, b = tf.keras.Input((4,), name="a"), tf.keras.Input((4,), name="b")
+    return tf.keras.Model({"b": b, "a": a}, {"second": a + b, "first": a - 2 * b})
+
+class Scaled(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = tf.Variable(tf.ones((3, 2)))
+    def __call__(self, x):
+        return x @ self.weight
+
+def module():
+    return Scaled(), (tf.ones((5, 3)),)
+
+class Nested(tf.keras.Model):
+    def call(self, x, training=False):
+        return x["u"] * 2 + x["v"] + (100.0 if training else 0.0)
+
+def structured():
+    return Nested(), ({"u": tf.ones((2, 3)), "v": tf.zeros((2, 3))},)
+
+def undeclared():
+    return Nested()
+
+def masked():
+    def total(ids, mask):
+        return tf.reduce_sum(ids * mask)
+    spec = [tf.TensorSpec((None, None), tf.int32, name) for name in ("ids", "mask")]
+    return tf.function(total, input_signature=spec)
+
+def refusing():
+    return tf.function(lambda x: tf.reshape(x, (7,)), input_signature=[tf.TensorSpec((2,), tf.float32)])
+
+def nothing():
+    return tf.function(lambda x: None, input_signature=[SPEC])
+
+def too_many():
+    return signed, (tf.ones((2, 3)), tf.ones((2, 3)))
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("values") / "model.py"
+    path.write_text(FILE)
+    return path
+
+
+def _loaded(file, name, **options):
+    given = {"inputs": None, "input_shapes": MappingProxyType({}), **options}
+    return load(SourceRequest(f"{file}:{name}", False, given["inputs"], given["input_shapes"], 0))
+
+
+@pytest.mark.parametrize("name", ["signed", "concrete"])
+def test_a_function_with_a_signature_needs_no_inputs(file, name):
+    subject = _loaded(file, name)
+    values = subject.examples[0].kwargs
+    assert values["x"].shape == (2, 3)
+    np.testing.assert_array_equal(subject.model(values)[0], values["x"] * 2)
+    assert [(a.input, a.axis, a.symbol) for a in tensorflow_axes(subject)] == [("x", 0, "batch")]
+
+
+def test_a_function_without_signature_needs_args(file):
+    with pytest.raises(UsageError, match="input_signature or to come with a call"):
+        _loaded(file, "unsigned")
+
+
+def test_python_numbers_in_args_become_part_of_the_function(file):
+    subject = _loaded(file, "with_args")
+    assert list(subject.examples[0].kwargs) == ["x"]
+    np.testing.assert_array_equal(subject.model(subject.examples[0].kwargs)[0], np.full((2, 3), 3, np.float32))
+    assert tensorflow_axes(subject) == []
+
+
+def test_further_inputs_follow_the_call(file):
+    subject = _loaded(file, "with_further")
+    assert [e.label for e in subject.examples] == ["example", "inputs[0]"]
+    assert [tuple(a.shape for a in arrays) for arrays in tensorflow_given(subject)] == [((4, 3),)]
+
+
+def test_indices_stay_within_their_table(file):
+    (leaf,) = tensorflow_leaves(_loaded(file, "keras_text"))
+    assert leaf.domain is not None
+    assert (leaf.domain.low, leaf.domain.high) == (0, 6)
+    assert leaf.example.max() <= 6
+
+
+def test_a_dict_of_inputs_is_fed_by_name(file):
+    subject = _loaded(file, "keras_dict")
+    values = {"a": np.full((2, 4), 5, np.float32), "b": np.full((2, 4), 1, np.float32)}
+    named = {name: value for (name, _), value in zip(subject.model.outputs, subject.model(values), strict=True)}
+    np.testing.assert_array_equal(named["first"], np.full((2, 4), 3))
+    np.testing.assert_array_equal(named["second"], np.full((2, 4), 6))
+
+
+def test_a_module_is_traced_with_its_args(file):
+    subject = _loaded(file, "module")
+    np.testing.assert_array_equal(subject.model(subject.examples[0].kwargs)[0], np.full((5, 2), 3))
+
+
+def test_a_keras_model_runs_for_inference(file):
+    subject = _loaded(file, "structured")
+    np.testing.assert_array_equal(subject.model(subject.examples[0].kwargs)[0], np.full((2, 3), 2))
+
+
+def test_a_keras_model_without_inputs_needs_args(file):
+    with pytest.raises(UsageError, match=r"declare its inputs"):
+        _loaded(file, "undeclared")
+
+
+def test_axes_of_one_size_vary_together(file):
+    symbols = {(a.input, a.axis): a.symbol for a in tensorflow_axes(_loaded(file, "masked"))}
+    assert symbols == {("ids", 0): "batch", ("ids", 1): "axis1", ("mask", 0): "batch", ("mask", 1): "axis1"}
+
+
+def test_a_fixed_axis_cannot_be_made_dynamic(file):
+    with pytest.raises(UsageError, match="declares the size 3"):
+        tensorflow_axes(_loaded(file, "signed"), [RequestedAxis("x", 1, "n", 1, None)])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("refusing", SourceError, "cannot reshape|Cannot reshape"),
+        ("nothing", UsageError, "returns none"),
+        ("too_many", UsageError, "hold 1 tensors"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(file, name, kind, message):
+    with pytest.raises(kind, match=message):
+        _loaded(file, name)
