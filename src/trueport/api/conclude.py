@@ -269,6 +269,10 @@ def repeat_command(session: Session, converter: str | None, runtime: str) -> str
     if converter is not None:
         options = replace(options, converters=(converter,))
     arguments = replace(options, runtimes=(runtime,), save=None).to_arguments()
+    if session.subject.framework == "onnx" and options.candidate is not None and options.metric is None:
+        place = arguments.index("--candidate")
+        del arguments[place : place + 2]
+        return shlex.join(["trueport", "compare", session.subject.origin, options.candidate, *arguments])
     return shlex.join(["trueport", "check", session.subject.origin, *arguments])
 
 

@@ -191,14 +191,15 @@ class Walk:
     def run(self, runtime: Runtime) -> list[Step]:
         """Returns all steps, the runtime's last where there is a file to run.
 
-        Where the runtime fails as users run it, its lower optimization levels are tried too and come before it: from
-        which level on the result is bad says which of its optimizations to blame.
+        Where the runtime fails on a file that is right, its lower optimization levels are tried too and come before
+        it: from which level on the result is bad says which of its optimizations to blame.
         """
         if self.file is None:
             return list(self.steps)
         last = self._run_at(runtime, None)
         lower: list[Step] = []
-        if last.bad and len(runtime.levels) > 1:
+        file = next(s for s in reversed(self.steps) if s.stage is Stage.EXPORT)
+        if last.bad and not file.bad and len(runtime.levels) > 1:
             lower = [self._run_at(runtime, level) for level in runtime.levels[:-1]]
         return [*self.steps, *lower, last]
 

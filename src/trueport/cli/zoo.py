@@ -33,7 +33,7 @@ class ZooRow(Protocol):
 def zoo(as_json: bool) -> int:
     """List the built-in models, and what is missing for those that cannot be built here.
 
-    Check one with: trueport check zoo:hf/NAME
+    Check one with its name: trueport check zoo:hf/bert
     """
     rows: Sequence[ZooRow] = api.list_zoo()
     if as_json:

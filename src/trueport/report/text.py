@@ -6,6 +6,7 @@ such string goes through `visible`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from trueport.core.result import Check, CheckResult, Finding, NodeRef, StageReco
 from trueport.core.taxonomy import Lane, Status, Verdict
 from trueport.report.visible import visible
 
+MAX_ALIKE = 3
+"""So many checkpoints of one stage with one outcome are shown; of more the first and the last."""
 MAX_FINDINGS = 10
 MAX_NODES = 5
 # Scores beyond this stand for infinity, which JSON does not have.
@@ -77,7 +80,7 @@ def _check(check: Check, *, verbose: bool) -> Iterator[RenderableType]:
     if check.explanation:
         yield Padding(Text(visible(check.explanation, lines=True)), (1, 0, 0, 2))
     if check.stages:
-        yield Padding(_strip(check.stages), (1, 0, 0, 2))
+        yield Padding(_strip(check.stages, verbose=verbose), (1, 0, 0, 2))
     if check.findings:
         yield Padding(_findings(check.findings, verbose=verbose), (1, 0, 0, 2))
     yield Padding(_facts(check, verbose=verbose), (1, 0, 0, 2))
@@ -85,13 +88,13 @@ def _check(check: Check, *, verbose: bool) -> Iterator[RenderableType]:
     yield Text(f"  repeat      {visible(check.repeat)}", no_wrap=True, overflow="ignore")
 
 
-def _strip(stages: Sequence[StageRecord]) -> Table:
+def _strip(stages: Sequence[StageRecord], *, verbose: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for title in ("stage", "checkpoint", "status", "lane"):
         table.add_column(title)
     for title in ("score", "time"):
         table.add_column(title, justify="right")
-    for record in stages:
+    for record, alike in _folded(stages, verbose=verbose):
         table.add_row(
             Text(record.stage),
             Text(visible(record.checkpoint)),
@@ -100,7 +103,20 @@ def _strip(stages: Sequence[StageRecord]) -> Table:
             Text(_number(record.score)),
             Text(_seconds(record.elapsed_s) if record.status is not Status.NOT_RUN else "-"),
         )
+        if alike:
+            table.add_row(Text(""), Text(f"({alike} more, the same)", style="dim"))
     return table
+
+
+def _folded(stages: Sequence[StageRecord], *, verbose: bool) -> Iterator[tuple[StageRecord, int]]:
+    """Yields the checkpoints; of many passes with one outcome the first and the last, and how many lie between."""
+    for _, group in itertools.groupby(stages, lambda s: (s.stage, s.status, s.lane, s.score)):
+        records = list(group)
+        if verbose or len(records) <= MAX_ALIKE:
+            yield from ((record, 0) for record in records)
+        else:
+            yield records[0], len(records) - 2
+            yield records[-1], 0
 
 
 def _findings(findings: Sequence[Finding], *, verbose: bool) -> Group:

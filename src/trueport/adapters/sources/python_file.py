@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 from trueport.adapters.sources.file_import import FileObject, folder_importable, object_of_file, source_error
 from trueport.adapters.sources.global_state import preserved_global_state
 from trueport.adapters.sources.registry import SourceRequest
+from trueport.adapters.sources.tensorflow_setup import quiet_environment
 from trueport.adapters.sources.wording import described
 from trueport.core.errors import UsageError
 from trueport.core.subject import Subject
@@ -51,6 +52,7 @@ def load(request: SourceRequest) -> Subject:
         UsageError: file or name are missing, the name is of no accepted kind, or there are no usable inputs.
         SourceError: the user's code raised.
     """
+    quiet_environment()
     found = object_of_file(request.spec, default_name="model", seed=request.seed)
     # A model can be called, so it must be recognized before anything is.
     kind = _kind_of(found.value)
