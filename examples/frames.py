@@ -6,6 +6,7 @@ import tensorflow as tf
 
 @tf.function(input_signature=[tf.TensorSpec([3], tf.int32, "length"), tf.TensorSpec([3], tf.int32, "hop")])
 def model(length, hop):
+    """Returns the number of frames, rounded up."""
     return -(-length // hop)
 
 
