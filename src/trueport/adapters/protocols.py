@@ -178,6 +178,10 @@ class SourceEngine(Protocol):
         """The further examples."""
 
     @property
+    def weights(self) -> int:
+        """How many numbers its weights and constants have."""
+
+    @property
     def method(self) -> str:
         """How the floor is measured, for the record."""
 

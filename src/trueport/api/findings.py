@@ -376,4 +376,11 @@ def _subject(maker: _Maker, session: Session) -> list[Finding]:
     if not references.deterministic:
         found.append(maker.note(Kind.NONDETERMINISTIC, "two runs of the source give different values"))
     found += [maker.note(kind, message) for kind, message in session.source.notes()]
+    if session.left_out:
+        millions = session.source.weights / 1e6
+        message = (
+            f"the model has {millions:.0f} million weights, so {session.left_out} of the usual input sets were left "
+            "out; --samples with another number than the default tries them all"
+        )
+        found.append(maker.note(Kind.FEWER_INPUTS, message))
     return found

@@ -26,10 +26,13 @@ from trueport.core.errors import UsageError
 from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, InputInfo, SubjectInfo, exit_code
 from trueport.core.subject import Subject
-from trueport.inputs.draw import draw_inputs, redraw
+from trueport.inputs.draw import draw_inputs, fewer, redraw
 from trueport.inputs.spec import DynamicAxis
+from trueport.oracle.noise import SCREEN, SCREEN_LARGE
 from trueport.oracle.thresholds import THRESHOLDS
 
+LARGE = 5_000_000
+"""With more weights than this a model is large: fewer input sets are tried unless `--samples` asks for a number."""
 Emit = Callable[[dict[str, Any]], None]
 
 
@@ -51,6 +54,8 @@ class Session:
         self.specs = list(self.source.leaves)
         self.names = tuple(spec.name for spec in self.specs)
         self.references: References | None = None
+        self.large = self.source.weights > LARGE and options.samples == CheckOptions().samples
+        self.left_out = 0
 
     def info(self, deterministic: bool | None) -> SubjectInfo:
         """Returns what the result says about the subject."""
@@ -72,7 +77,11 @@ class Session:
         sets = draw_inputs(
             self.specs, samples=self.options.samples, seed=self.options.seed, given=list(self.source.given)
         )
-        self.references = collect(self.source, sets, lambda _: None)
+        if self.large:
+            self.left_out, sets = len(sets), fewer(sets)
+            self.left_out -= len(sets)
+        screen = SCREEN_LARGE if self.large else SCREEN
+        self.references = collect(self.source, sets, lambda _: None, screen=screen)
         draw_until_comparable(
             self.references,
             lambda number: redraw(self.specs, number=number, seed=self.options.seed),
@@ -149,7 +158,7 @@ class Session:
         """The operators of the source that no output shows on any of the first input sets; None if undetermined."""
         assert self.references is not None
         common: list[Unseen] | None = None
-        for inputs in self.references.inputs[:3]:
+        for inputs in self.references.inputs[: 1 if self.large else 3]:
             found = self.source.unseen(inputs, THRESHOLDS.meaning)
             if found is None:
                 return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,12 +34,9 @@ from trueport.core.taxonomy import Kind, Lane, Stage, Status
 from trueport.inputs.draw import InputSet
 from trueport.onnxgraph.validate import complaints
 from trueport.oracle.floor import elementwise_floor
-from trueport.oracle.noise import ALARM
+from trueport.oracle.noise import ALARM, SCREEN
 
 Emit = Callable[[dict[str, Any]], None]
-
-_COMPARE_BYTES = 64 * 2**20
-"""Up to this size a model is compared with the one before it, so that nothing is evaluated twice."""
 
 
 class Walk:
@@ -131,6 +129,8 @@ class Walk:
         """The noise of a checkpoint and of the last one of each stage before: what they computed it may have folded."""
         seed, known = self._options.seed, self._known
         runs = executable.noisy(inputs, draws=draws, seed=seed, known=known)
+        if draws <= SCREEN.meaning:
+            return runs  # few draws may acquit, and mostly do so without those of earlier checkpoints
         main = [output.value for output in executable.evaluate(inputs, known)]
         for earlier in self._earlier.values():
             with contextlib.suppress(Exception):  # one that cannot be evaluated here has no noise to pass on
@@ -168,10 +168,13 @@ class Walk:
 
     @staticmethod
     def _content(checkpoint: Checkpoint) -> bytes | None:
-        if checkpoint.model is None or checkpoint.model.ByteSize() > _COMPARE_BYTES:
+        """What identifies a model, so that one that is the same as the one before it is not evaluated again."""
+        if checkpoint.model is None:
             return None
-        content: bytes = checkpoint.model.SerializeToString(deterministic=True)
-        return content
+        try:
+            return hashlib.sha256(checkpoint.model.SerializeToString(deterministic=True)).digest()
+        except Exception:  # noqa: BLE001 - above two gigabytes a model cannot be serialized, whatever is raised then
+            return None
 
     def _validate(self, path: Path) -> None:
         started = time.perf_counter()

@@ -66,6 +66,7 @@ class References:
         refused: what was dropped.
         deterministic: whether two runs at the example agree bit for bit.
         alarms: references from many draws, made when first needed.
+        screen: the draws behind `screens`.
     """
 
     source: Source
@@ -74,6 +75,7 @@ class References:
     refused: list[Refused] = field(default_factory=list)
     deterministic: bool = True
     alarms: dict[int, Any] = field(default_factory=dict)
+    screen: Draws = SCREEN
 
     def confirmed(self, index: int) -> Any:
         """Returns the reference of an input set from as many draws as an alarm needs."""
@@ -88,7 +90,7 @@ class References:
     @property
     def draws(self) -> int:
         """The largest number of arithmetic draws behind any floor."""
-        return ALARM.arithmetic if self.alarms else SCREEN.arithmetic
+        return ALARM.arithmetic if self.alarms else self.screen.arithmetic
 
 
 EDGES = frozenset({"zeros", "constant", "large", "small", "negative", "halves", "nonfinite"})
@@ -123,7 +125,7 @@ def draw_until_comparable(references: References, again: Callable[[int], InputSe
             return
         inputs = again(number)
         try:
-            reference = references.source.reference(inputs, len(references.inputs), SCREEN)
+            reference = references.source.reference(inputs, len(references.inputs), references.screen)
         except SourceError as error:
             references.refused.append(_refused(inputs, error))
             continue
@@ -131,17 +133,25 @@ def draw_until_comparable(references: References, again: Callable[[int], InputSe
         references.screens.append(reference)
 
 
-def collect(source: Source, sets: Sequence[InputSet], progress: Callable[[str], None]) -> References:
+def collect(
+    source: Source, sets: Sequence[InputSet], progress: Callable[[str], None], *, screen: Draws = SCREEN
+) -> References:
     """Runs the source on every input set.
+
+    Args:
+        source: what is run.
+        sets: the example first.
+        progress: told the label of each set.
+        screen: how many draws a reference is made from before there is an alarm.
 
     Raises:
         SourceError: the source fails on its own example, which is the first set.
     """
-    references = References(source)
+    references = References(source, screen=screen)
     for number, inputs in enumerate(sets):
         progress(inputs.label)
         try:
-            reference = source.reference(inputs, number, SCREEN)
+            reference = source.reference(inputs, number, screen)
         except SourceError as error:
             if number == 0:
                 raise SourceError(f"the source fails on its own example: {error}") from error.__cause__

@@ -110,6 +110,7 @@ class Kind(StrEnum):
     UNSTABLE = "unstable"
     METRIC = "metric"
     VOTE = "vote"
+    FEWER_INPUTS = "fewer-inputs"
 
 
 class Role(StrEnum):

@@ -73,6 +73,18 @@ def draw_inputs(
     return list(_distinct(sets))
 
 
+def fewer(sets: Sequence[InputSet]) -> list[InputSet]:
+    """Returns the sets of a large model, in which every run is dear: at least three where there are as many.
+
+    The example, what the user gave, the first redrawn set, large values, and the smallest and the largest sizes.
+    """
+    sizes = [s for s in sets if s.regime == "size"]
+    chosen = {id(s) for s in (*sizes[:1], *sizes[-1:])}
+    chosen |= {id(s) for s in sets if s.regime in ("example", "given", "large")}
+    chosen |= {id(s) for s in [s for s in sets if s.regime == "redrawn"][:1]}
+    return [s for s in sets if id(s) in chosen]
+
+
 def redraw(leaves: Sequence[LeafSpec], *, number: int, seed: int) -> InputSet:
     """Returns one more set of redrawn values of the example's own size.
 

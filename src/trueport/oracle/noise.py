@@ -48,6 +48,8 @@ class Draws:
 
 SCREEN = Draws(4, 2)
 """Enough to acquit, never enough for an alarm."""
+SCREEN_LARGE = Draws(2, 1)
+"""The same for large models, in which every run is dear."""
 ALARM = Draws(16, 12)
 """What an alarm needs."""
 

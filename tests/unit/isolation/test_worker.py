@@ -144,8 +144,13 @@ def test_the_current_folder_provides_no_modules(run, tmp_path, monkeypatch):
 
 
 def test_interrupt_kills_the_worker_and_propagates(run, worker):
-    with pytest.raises(KeyboardInterrupt):
-        run("sleep", on_event=lambda event: os.kill(os.getpid(), signal.SIGINT))
+    # Shells start commands in the background with this signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run("sleep", on_event=lambda event: os.kill(os.getpid(), signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert worker.pid is None
 
 

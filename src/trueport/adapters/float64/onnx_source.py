@@ -69,6 +69,11 @@ class OnnxSource:
         """The axes that the model declares symbolic, and those that the user named."""
         return onnx_axes(self.subject, self._requested)
 
+    @cached_property
+    def weights(self) -> int:
+        """The number of elements of its weights and constants."""
+        return sum(int(np.size(c.value)) for c in self._evaluator.constants.values())
+
     @property
     def given(self) -> Sequence[tuple[Array, ...]]:
         """The further examples."""

@@ -56,6 +56,11 @@ class TensorFlowEngine:
         """The tensor inputs in the order of the signature."""
         return tensorflow_leaves(self.subject, self._requested)
 
+    @cached_property
+    def weights(self) -> int:
+        """The number of elements of its weights and constants."""
+        return sum(int(np.size(c.value)) for c in self._program.constants.values())
+
     @property
     def given(self) -> Sequence[tuple[Array, ...]]:
         """The further examples."""

@@ -52,6 +52,12 @@ class TorchSource:
             for name, leaf in tensor_leaves(self.subject)
         ]
 
+    @cached_property
+    def weights(self) -> int:
+        """The number of elements of its parameters and buffers."""
+        model = self.subject.model
+        return sum(t.numel() for t in (*model.parameters(), *model.buffers()))
+
     @property
     def given(self) -> Sequence[tuple[Array, ...]]:
         """The further examples."""
