@@ -8,6 +8,7 @@ person found out about a divergent check stands in `docs/results/backend/looked_
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import tempfile
 import tomllib
 import warnings
@@ -45,8 +46,8 @@ def cases() -> dict[str, Any]:
 
 
 def items() -> Iterator[str]:
-    """Returns every case."""
-    yield from cases()
+    """Returns every case, in an order by which those measured so far are a fair sample of all."""
+    yield from sorted(cases(), key=lambda key: hashlib.sha256(key.encode()).digest())
 
 
 def measure(key: str) -> dict[str, Any]:
