@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +43,12 @@ def folders(options: CheckOptions) -> list[Path]:
     if options.save is None:
         return []
     names = ("candidate",) if options.candidate is not None else options.converters or DEFAULTS
-    return [Path(options.save) / name for name in names]
+    return [Path(options.save) / _folder_name(name) for name in names]
+
+
+def _folder_name(converter: str) -> str:
+    """Returns a name for a folder; a command of the user's own holds what no folder should be called."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", converter)
 
 
 def refuse_foreign(options: CheckOptions) -> None:
@@ -66,7 +72,7 @@ def save(session: Session, converter: str | None, file: Checkpoint | None) -> No
     """
     if session.options.save is None or file is None:
         return
-    folder = Path(session.options.save) / (
+    folder = Path(session.options.save) / _folder_name(
         converter or ("candidate" if session.options.candidate is not None else AS_IT_IS)
     )
     session.emit({"event": "judging", "stage": Stage.EXPORT, "checkpoint": "saving the test case"})

@@ -201,7 +201,7 @@ class Walk:
             return list(self.steps)
         last = self._run_at(runtime, None)
         lower: list[Step] = []
-        file = next(s for s in reversed(self.steps) if s.stage is Stage.EXPORT)
+        file = next(s for s in reversed(self.steps) if s.stage is not Stage.VALIDATION)
         if last.bad and not file.bad and len(runtime.levels) > 1:
             lower = [self._run_at(runtime, level) for level in runtime.levels[:-1]]
         return [*self.steps, *lower, last]

@@ -62,7 +62,8 @@ def attribute(steps: Sequence[Step], *, whole_file: bool = False) -> Attribution
     raised = next((s for s in steps if s.error is not None), None)
     if raised is not None:
         return Attribution(Verdict.CRASHED, Symptom.CRASH, raised.stage, raised)
-    file = next((s for s in reversed(steps) if s.stage is Stage.EXPORT), None)
+    # Mostly the file read back; a converter whose stages cannot be told apart ends with another stage.
+    file = next((s for s in reversed(steps) if s.stage not in (Stage.VALIDATION, Stage.RUNTIME)), None)
     runtime = next((s for s in reversed(steps) if s.stage is Stage.RUNTIME), None)
     decisive = [s for s in (file, runtime) if s is not None and not contradicted(s, steps[-1])]
     if not any(s.bad for s in decisive):
