@@ -203,7 +203,10 @@ def test_worker_outlives_the_thread_that_started_it(run, worker):
 @pytest.mark.parametrize("target", ["sleep", "hold_the_lock"])
 def test_end_of_the_parent_ends_the_worker(no_leftovers, number, target):
     """`no_leftovers` then sees that the worker, its guardian and its files go although nobody tidied up."""
+    # Shells start commands in the background with SIGINT ignored, and processes inherit that.
     script = f"""
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         from trueport.isolation import Worker
         with Worker(allow=("tests",)) as worker:
             worker.run("tests.unit.isolation.targets:{target}", {{}}, on_event=lambda event: print("up", flush=True))
