@@ -53,12 +53,19 @@ def reciprocal(call: Call, x: Array) -> Array:
     return np.divide(1.0, x)
 
 
+def _refuse_zero(divisor: Array) -> None:
+    """Raises where integers are divided by zero, which is not defined; some runtimes end the process there."""
+    if not divisor.all():
+        raise ZeroDivisionError("an integer is divided by zero")
+
+
 @kernel("Div")
 def divide(call: Call, a: Array, b: Array) -> Array:
     """Returns a / b; integers truncate toward zero."""
     del call
     if a.dtype.kind == "f":
         return np.divide(a, b)
+    _refuse_zero(b)
     quotient = np.floor_divide(a, b)
     if a.dtype.kind == "i":
         inexact = np.not_equal(quotient * b, a)
@@ -69,6 +76,8 @@ def divide(call: Call, a: Array, b: Array) -> Array:
 @kernel("Mod")
 def modulo(call: Call, a: Array, b: Array) -> Array:
     """Returns the remainder: with the sign of the divisor, or with `fmod` that of the dividend."""
+    if b.dtype.kind in "iu":
+        _refuse_zero(b)
     return np.fmod(a, b) if call.attributes.get("fmod", 0) else np.mod(a, b)
 
 

@@ -101,7 +101,7 @@ def top_k(call: Call, x: Array, k: Array | None = None) -> tuple[Array, Array]:
     """Returns the largest (or smallest) k elements and their indices; of equal ones, those with lower indices."""
     axis = call.attributes["axis"]
     count = call.attributes["k"] if k is None else int(k.reshape(-1)[0])
-    if count > x.shape[axis]:
+    if not 0 <= count <= x.shape[axis]:
         raise ValueError(f"the {count} largest of {x.shape[axis]} elements")
     if call.attributes.get("largest", 1):
         # Sorting the reversed array stably and reversing the result keeps equal elements in their order.
