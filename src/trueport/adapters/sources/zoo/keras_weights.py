@@ -40,7 +40,8 @@ def calibrate(model: Any, inputs: Sequence[Array]) -> None:
     try:
         for layer in wrapped:
             _wrap(layer, done)
-        model(list(inputs) if len(inputs) > 1 else inputs[0], training=False)
+        listed = len(inputs) > 1 or isinstance(getattr(model, "_inputs_struct", None), list | tuple)
+        model(list(inputs) if listed else inputs[0], training=False)
     finally:
         for layer in wrapped:
             layer.__dict__.pop("call", None)
