@@ -22,7 +22,7 @@ import onnx
 from onnx import numpy_helper
 
 from evaluation.warm import checker
-from evaluation.wording import circumstances, table
+from evaluation.wording import circumstances, machine, table
 from trueport.core.errors import TrueportError
 from trueport.core.result import Check
 from trueport.core.taxonomy import Kind, Stage, Verdict
@@ -55,6 +55,7 @@ def measure(key: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = _written(cases()[key], Path(folder))
         return {
+            "machine": machine(),
             **_outcomes(path, RUNTIMES, runtimes=RUNTIMES, samples=1),
             **_outcomes(path, CONVERTERS, converters=CONVERTERS, samples=1),
         }
