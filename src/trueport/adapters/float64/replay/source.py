@@ -16,10 +16,11 @@ from trueport.adapters.float64.replay.flat import flat, flat_names, flat_types
 from trueport.adapters.float64.replay.operation import Follower, Operation, Program
 from trueport.adapters.float64.replay.rounding import Rounding
 from trueport.core.errors import SourceError, TrueportError
-from trueport.oracle.compare import DECISION_FLOORS, ReferenceOutput
+from trueport.oracle.compare import ReferenceOutput
 from trueport.oracle.fingerprint import Fingerprint
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import Draws
+from trueport.oracle.stability import unstable_elements
 from trueport.oracle.units import FLOAT_TYPES, real_dtype
 
 Array = NDArray[Any]
@@ -80,7 +81,7 @@ class Replay:
         for i, value in enumerate(main):
             floors = [elementwise_floor(value, _column(value, runs, i)) for runs in (meaning, arithmetic)]
             away = [other[i] for other in others if other is not None and other[i].shape == value.shape]
-            unstable = _unstable(value, away, floors[1], _column(value, arithmetic, i))
+            unstable = unstable_elements(value, away, floors[1], _column(value, arithmetic, i))
             undecidable = lost or lost_too or len(away) < len(others)
             if undecidable:
                 unstable = np.ones(value.shape, bool)
@@ -214,21 +215,6 @@ def _column(value: Array, runs: Sequence[Sequence[Array]], index: int) -> list[A
     column = [np.asarray(run[index]) for run in runs]
     usable = value.dtype.kind in "fc" and all(c.shape == value.shape for c in column)
     return column if usable else []
-
-
-def _unstable(value: Array, others: Sequence[Array], floor: Array, runs: Sequence[Array]) -> Array:
-    """Elements that depend on a decision that rounding takes, and those on the edge of the range."""
-    unstable = np.zeros(value.shape, bool)
-    with np.errstate(all="ignore"):
-        for away in others:
-            if value.dtype.kind in "fc":
-                same = (away == value) | (np.isnan(away) & np.isnan(value))
-                unstable |= ~same & ~(np.abs(away - value) <= DECISION_FLOORS * floor + 2.0**-48 * np.abs(value))
-            else:
-                unstable |= np.asarray(away != value)
-        for run in runs:
-            unstable |= np.isfinite(run) != np.isfinite(value)
-    return unstable
 
 
 def _real(output: ReferenceOutput) -> Array:

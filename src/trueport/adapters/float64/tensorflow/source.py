@@ -11,7 +11,6 @@ import numpy as np
 
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.replay.source import Replay, ReplayedReference, UnseenOperator
-from trueport.adapters.float64.replay.trusted import trusted
 from trueport.adapters.float64.tensorflow.dialect import TENSORFLOW
 from trueport.adapters.float64.tensorflow.functions import program_of_source
 from trueport.adapters.protocols import Array, SourceReference
@@ -23,6 +22,7 @@ from trueport.core.taxonomy import Kind
 from trueport.inputs.draw import InputSet
 from trueport.inputs.spec import DynamicAxis, LeafSpec
 from trueport.oracle.noise import Draws
+from trueport.oracle.stability import trusted
 
 _FOLDED = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "Rsqrt"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,11 @@ from trueport.adapters.protocols import NoFloat64Error, Wide
 from trueport.core.errors import SourceError
 from trueport.core.subject import Example
 from trueport.inputs.draw import InputSet
-from trueport.oracle.compare import DECISION_FLOORS, ReferenceOutput
+from trueport.oracle.compare import ReferenceOutput
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import Draws
-from trueport.oracle.thresholds import THRESHOLDS
-from trueport.oracle.units import FLOAT_TYPES, real_dtype
+from trueport.oracle.stability import trusted, unstable_elements
+from trueport.oracle.units import real_dtype
 
 Array = NDArray[Any]
 
@@ -144,7 +144,7 @@ class EagerModule:
         structure = str(pytree.tree_structure(outputs)).replace("\n", " ")
         real = tuple(_plain_array(p) for p in plain)
         if len(real) == len(values):
-            values = tuple(_trusted(v, r) for v, r in zip(values, real, strict=True))
+            values = tuple(trusted(v, r) for v, r in zip(values, real, strict=True))
         return Reference(values, tape.result, real, structure)
 
     def unseen(self, inputs: InputSet, threshold: float) -> list[Unseen] | None:
@@ -186,44 +186,13 @@ def _reference_output(name: str, leaf: Any, tape: Tape, draws: Draws) -> Referen
             elementwise_floor(value, runs[draws.arithmetic :]),
             elementwise_floor(value, runs[: draws.arithmetic]),
         ]
-    unstable = _unstable(shadow, value, floors[1], draws)
+    away = [to_array(other) for other in shadow.other or ()]
+    noisy = [to_array(run) for run in (shadow.noisy or [])[: draws.arithmetic]] if value.dtype.kind == "f" else []
+    unstable = unstable_elements(value, away, floors[1], noisy)
     if tape.result.undecidable:
         unstable = np.ones(value.shape, bool)
     others = tuple(to_array(other) for other in shadow.other or () if other.shape == shadow.main.shape)
     return ReferenceOutput(name, dtype_name(leaf.dtype), value, floors[0], floors[1], unstable, draws.total, others)
-
-
-def _trusted(output: ReferenceOutput, real: Array) -> ReferenceOutput:
-    """Marks as unstable what the source's own run does not confirm: there floor or tape are not to be trusted."""
-    if output.value.shape != real.shape or output.value.dtype.kind not in "fc" or output.draws == 0:
-        return output
-    with np.errstate(all="ignore"):
-        wide = real.astype(output.value.dtype)
-        kind = FLOAT_TYPES[output.dtype]
-        allowed = (
-            THRESHOLDS.arithmetic * output.arithmetic_floor + np.abs(output.value) * kind.unit_roundoff + kind.flushed
-        )
-        same = (np.isnan(wide) & np.isnan(output.value)) | (wide == output.value)
-        confirmed = same | (np.abs(wide - output.value) <= allowed)
-    return output if confirmed.all() else replace(output, unstable=output.unstable | ~confirmed)
-
-
-def _unstable(shadow: Shadow, value: Array, floor: Array, draws: Draws) -> Array:
-    """Elements that depend on a decision that rounding takes, and those on the edge of the range."""
-    unstable = np.zeros(value.shape, bool)
-    with np.errstate(all="ignore"):
-        for other in shadow.other or ():
-            away = to_array(other)
-            if value.dtype.kind in "fc":
-                same = (away == value) | (np.isnan(away) & np.isnan(value))
-                unstable |= ~same & ~(np.abs(away - value) <= DECISION_FLOORS * floor + 2.0**-48 * np.abs(value))
-            else:
-                unstable |= away != value
-        for run in (shadow.noisy or [])[: draws.arithmetic]:
-            noisy = to_array(run)
-            if value.dtype.kind == "f":
-                unstable |= np.isfinite(noisy) != np.isfinite(value)
-    return unstable
 
 
 class CapturedProgram:
