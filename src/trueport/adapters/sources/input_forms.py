@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from trueport.adapters.sources.input_sets import examples_of_each
 from trueport.adapters.sources.wording import described
 from trueport.core.errors import UsageError
 from trueport.core.subject import Example
@@ -25,14 +26,7 @@ def examples_from_value(value: Any, where: str) -> tuple[Example, ...]:
     Raises:
         UsageError: `value` has none of the forms, or is an empty list.
     """
-    if not isinstance(value, list):
-        return (_one(value, where, "example"),)
-    if not value:
-        raise UsageError(f"expected {where} to hold at least one input set, got an empty list")
-    labels = ["example", *(f"inputs[{index}]" for index in range(1, len(value)))]
-    return tuple(
-        _one(item, f"{where}[{index}]", label) for index, (item, label) in enumerate(zip(value, labels, strict=True))
-    )
+    return examples_of_each(value, where, _one)
 
 
 def has_input_form(value: Any) -> bool:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from trueport.adapters.sources.file_import import object_of_file
 from trueport.adapters.sources.input_forms import examples_from_value
+from trueport.adapters.sources.input_sets import examples_of_option
 from trueport.adapters.sources.npz_inputs import arrays_from_npz
 from trueport.adapters.sources.replaced_leaves import call_from_names, with_leaves
 from trueport.adapters.sources.torch_inputs import leaf_names
@@ -33,16 +33,14 @@ def examples_from_option(
     Raises:
         UsageError: the file is none of the two, or its content does not fit the model.
     """
-    lower = option.lower()
-    if lower.endswith(".npz"):
-        tensors = arrays_from_npz(option)
+
+    def of_arrays(path: str) -> tuple[Example, ...]:
+        tensors = arrays_from_npz(path)
         if existing:
-            return (with_leaves(existing[0], model, tensors, option, complete=True),)
-        return (call_from_names(model, tensors, option),)
-    if lower.endswith(".py") or lower.rpartition(":")[0].endswith(".py"):
-        found = object_of_file(option, default_name="inputs", seed=seed)
-        return examples_from_value(found.value, f"'{found.path.name}:{found.name}'")
-    raise UsageError(f"expected --inputs to be file.npz or file.py:NAME, got '{option}'")
+            return (with_leaves(existing[0], model, tensors, path, complete=True),)
+        return (call_from_names(model, tensors, path),)
+
+    return examples_of_option(option, seed, of_arrays=of_arrays, of_value=examples_from_value)
 
 
 def with_input_shapes(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from trueport.adapters.sources.input_sets import examples_of_each, examples_of_option
 from trueport.adapters.sources.npz_arrays import numpy_arrays_from_npz
 from trueport.adapters.sources.onnx_drawn import drawn, drawn_values, sizes_for
 from trueport.adapters.sources.onnx_test_case import examples_beside
@@ -82,14 +83,11 @@ def examples_of(value: Any, interface: Interface, where: str) -> tuple[Example, 
     Raises:
         UsageError: it has none of these forms, or does not fit the model.
     """
-    if not isinstance(value, list):
-        return (Example(kwargs=_one(value, interface, where)),)
-    if not value:
-        raise UsageError(f"expected {where} to hold at least one input set, got an empty list")
-    return tuple(
-        Example(kwargs=_one(item, interface, f"{where}[{i}]"), label="example" if i == 0 else f"inputs[{i}]")
-        for i, item in enumerate(value)
-    )
+
+    def one(item: Any, place: str, label: str) -> Example:
+        return Example(kwargs=_one(item, interface, place), label=label)
+
+    return examples_of_each(value, where, one)
 
 
 def _one(value: Any, interface: Interface, where: str) -> dict[str, Any]:
@@ -103,16 +101,13 @@ def _one(value: Any, interface: Interface, where: str) -> dict[str, Any]:
 
 
 def _from_option(option: str, interface: Interface, seed: int) -> tuple[Example, ...]:
-    lower = option.lower()
-    if lower.endswith(".npz"):
-        arrays = numpy_arrays_from_npz(option, allowed="biufcVU")
-        return (Example(kwargs=fitted(_with_sequences(arrays, interface), interface, f"'{option}'")),)
-    if lower.endswith(".py") or lower.rpartition(":")[0].endswith(".py"):
-        from trueport.adapters.sources.file_import import object_of_file
+    def of_arrays(path: str) -> tuple[Example, ...]:
+        arrays = numpy_arrays_from_npz(path, allowed="biufcVU")
+        return (Example(kwargs=fitted(_with_sequences(arrays, interface), interface, f"'{path}'")),)
 
-        found = object_of_file(option, default_name="inputs", seed=seed)
-        return examples_of(found.value, interface, f"'{found.path.name}:{found.name}'")
-    raise UsageError(f"expected --inputs to be file.npz or file.py:NAME, got '{option}'")
+    return examples_of_option(
+        option, seed, of_arrays=of_arrays, of_value=lambda value, where: examples_of(value, interface, where)
+    )
 
 
 def _with_sequences(arrays: Mapping[str, Any], interface: Interface) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueport.adapters.sources.requested_axes import requested_axis
 from trueport.core.domain import Domain
-from trueport.core.errors import UsageError
 from trueport.core.options import DynamicAxis as RequestedAxis
 from trueport.core.subject import Subject
 from trueport.inputs.spec import DynamicAxis, LeafSpec
@@ -74,7 +74,7 @@ def onnx_axes(
             declared += [DynamicAxis(name, axis, symbol_of(name, axis)) for axis in range(leaf.ndim)]
     if not requested:
         return declared
-    return [_requested(item, declared, shapes) for item in requested]
+    return [requested_axis(item, declared, shapes, who="the model") for item in requested]
 
 
 def onnx_given(subject: Subject) -> list[tuple[Array, ...]]:
@@ -119,17 +119,3 @@ def _named(subject: Subject, number: int) -> list[tuple[str, Array, str]]:
         elif value is not None:
             found.append((name, np.asarray(value), name))
     return found
-
-
-def _requested(item: RequestedAxis, declared: Sequence[DynamicAxis], shapes: dict[str, Any]) -> DynamicAxis:
-    if item.input not in shapes:
-        raise UsageError(f"--dynamic: no tensor input is called '{item.input}'; there are: {', '.join(shapes)}")
-    shape = shapes[item.input]
-    if item.axis >= len(shape):
-        raise UsageError(f"--dynamic: input '{item.input}' has no axis {item.axis}; its shape is {list(shape)}")
-    if not any(a.input == item.input and a.axis == item.axis for a in declared):
-        raise UsageError(
-            f"--dynamic: the model declares the size {shape[item.axis]} for axis {item.axis} of input '{item.input}', "
-            "so it takes no other"
-        )
-    return DynamicAxis(item.input, item.axis, item.symbol, item.minimum, item.maximum)

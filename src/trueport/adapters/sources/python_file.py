@@ -15,7 +15,7 @@ from trueport.adapters.sources.file_import import FileObject, folder_importable,
 from trueport.adapters.sources.global_state import preserved_global_state
 from trueport.adapters.sources.registry import SourceRequest
 from trueport.adapters.sources.tensorflow_setup import quiet_environment
-from trueport.adapters.sources.wording import described
+from trueport.adapters.sources.wording import described, without_annotations
 from trueport.core.errors import UsageError
 from trueport.core.subject import Subject
 
@@ -98,8 +98,7 @@ def _check_no_arguments(value: Any, where: str) -> None:
     except ValueError:
         return  # no readable signature: the call itself will tell
     except TypeError:
-        plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
         raise UsageError(
-            f"{where} is called without arguments, but takes {inspect.Signature(plain)}; "
+            f"{where} is called without arguments, but takes {without_annotations(signature)}; "
             "name a function without arguments that builds the model"
         ) from None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueport.adapters.sources.input_sets import examples_of_each, examples_of_option
 from trueport.adapters.sources.npz_arrays import numpy_arrays_from_npz
 from trueport.adapters.sources.registry import SourceRequest
 from trueport.adapters.sources.tensorflow_domains import input_domains
@@ -70,14 +71,11 @@ def examples_of(value: Any, source: TensorFlowSource, where: str) -> tuple[Examp
     Raises:
         UsageError: it has none of these forms, or does not fit what the function takes.
     """
-    if not isinstance(value, list):
-        return (Example(kwargs=_one(value, source, where)),)
-    if not value:
-        raise UsageError(f"expected {where} to hold at least one input set, got an empty list")
-    return tuple(
-        Example(kwargs=_one(item, source, f"{where}[{i}]"), label="example" if i == 0 else f"inputs[{i}]")
-        for i, item in enumerate(value)
-    )
+
+    def one(item: Any, place: str, label: str) -> Example:
+        return Example(kwargs=_one(item, source, place), label=label)
+
+    return examples_of_each(value, where, one)
 
 
 def has_input_form(value: Any) -> bool:
@@ -182,16 +180,15 @@ def _checked(array: Array, info: SourceInput, where: str) -> Array:
 
 
 def _from_option(request: SourceRequest, source: TensorFlowSource) -> tuple[Example, ...]:
-    option = str(request.inputs)
-    lower = option.lower()
-    if lower.endswith(".npz"):
-        return (Example(kwargs=_fitted(numpy_arrays_from_npz(option, allowed="biufcV"), source, f"'{option}'")),)
-    if lower.endswith(".py") or lower.rpartition(":")[0].endswith(".py"):
-        from trueport.adapters.sources.file_import import object_of_file
+    def of_arrays(path: str) -> tuple[Example, ...]:
+        return (Example(kwargs=_fitted(numpy_arrays_from_npz(path, allowed="biufcV"), source, f"'{path}'")),)
 
-        found = object_of_file(option, default_name="inputs", seed=request.seed)
-        return examples_of(found.value, source, f"'{found.path.name}:{found.name}'")
-    raise UsageError(f"expected --inputs to be file.npz or file.py:NAME, got '{option}'")
+    return examples_of_option(
+        str(request.inputs),
+        request.seed,
+        of_arrays=of_arrays,
+        of_value=lambda value, where: examples_of(value, source, where),
+    )
 
 
 def _check_shapes(source: TensorFlowSource, shapes: Mapping[str, Sequence[int]]) -> None:

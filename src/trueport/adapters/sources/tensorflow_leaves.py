@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueport.adapters.sources.requested_axes import requested_axis
 from trueport.adapters.sources.tensorflow_domains import input_domains
 from trueport.adapters.sources.tensorflow_source import TensorFlowSource
-from trueport.core.errors import UsageError
 from trueport.core.options import DynamicAxis as RequestedAxis
 from trueport.core.subject import Subject
 from trueport.inputs.spec import DynamicAxis, LeafSpec
@@ -58,7 +58,14 @@ def tensorflow_axes(subject: Subject, requested: Sequence[RequestedAxis] = ()) -
                 if sizes[axis] not in known:
                     known.append(sizes[axis])
                 declared.append(DynamicAxis(info.name, axis, _symbol(axis, known.index(sizes[axis]))))
-    return declared if not requested else [_requested(item, declared, shapes) for item in requested]
+    return (
+        declared
+        if not requested
+        else [
+            requested_axis(item, declared, shapes, who="the function", advice="; declare None there")
+            for item in requested
+        ]
+    )
 
 
 def tensorflow_given(subject: Subject) -> list[tuple[Array, ...]]:
@@ -70,17 +77,3 @@ def tensorflow_given(subject: Subject) -> list[tuple[Array, ...]]:
 def _symbol(axis: int, number: int) -> str:
     name = "batch" if axis == 0 else f"axis{axis}"
     return name if number == 0 else f"{name}_{number + 1}"
-
-
-def _requested(item: RequestedAxis, declared: Sequence[DynamicAxis], shapes: dict[str, Any]) -> DynamicAxis:
-    if item.input not in shapes:
-        raise UsageError(f"--dynamic: no tensor input is called '{item.input}'; there are: {', '.join(shapes)}")
-    shape = shapes[item.input]
-    if item.axis >= len(shape):
-        raise UsageError(f"--dynamic: input '{item.input}' has no axis {item.axis}; its shape is {list(shape)}")
-    if not any(a.input == item.input and a.axis == item.axis for a in declared):
-        raise UsageError(
-            f"--dynamic: the function declares the size {shape[item.axis]} for axis {item.axis} of input "
-            f"'{item.input}', so it takes no other; declare None there"
-        )
-    return DynamicAxis(item.input, item.axis, item.symbol, item.minimum, item.maximum)

@@ -10,6 +10,7 @@ from typing import Any
 
 from trueport.adapters.sources.file_import import FileObject
 from trueport.adapters.sources.fingerprint import sha256_of_file
+from trueport.adapters.sources.input_sets import export_options_of, require_call
 from trueport.adapters.sources.registry import SourceRequest
 from trueport.adapters.sources.tensorflow_examples import examples_of, has_input_form
 from trueport.adapters.sources.tensorflow_source import is_tensorflow
@@ -71,12 +72,7 @@ def _parts(built: tuple[Any, ...], where: str) -> tuple[Any, tuple[Any, ...] | N
         args = tuple(args)
     if isinstance(args, Mapping) and not kwargs:  # one structured argument
         args = (args,)
-    if not isinstance(args, tuple):
-        raise UsageError(f"expected the args that {where} returns to be a tuple, got {described(args)}; write (x,)")
-    if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
-        raise UsageError(
-            f"expected the kwargs that {where} returns to be a dict by parameter name, got {described(kwargs)}"
-        )
+    require_call(args, kwargs, where)
     return built[0], args, dict(kwargs)
 
 
@@ -105,8 +101,4 @@ def _export_options(found: FileObject) -> dict[str, Any]:
         value = getattr(found.value, "export_options", value)
     if value is None or value is found.value:
         return {}
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise UsageError(
-            f"expected `export_options` of '{found.path.name}' to be a dict of options by name, got {described(value)}"
-        )
-    return dict(value)
+    return export_options_of(value, found.path.name)

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch.utils import _pytree as pytree
 
+from trueport.adapters.sources.wording import without_annotations
+
 
 def leaf_names(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Returns every leaf of `args` and then of `kwargs` with its name, in the order of torch's own flattening.
@@ -45,12 +47,6 @@ def misfit(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | 
     except TypeError as error:
         return f"{error} of forward{without_annotations(signature)}"
     return None
-
-
-def without_annotations(signature: inspect.Signature) -> str:
-    """Returns the signature as text with names and defaults only, short enough for a message."""
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    return str(inspect.Signature(plain))
 
 
 def _script_parameter(argument: Any) -> inspect.Parameter:

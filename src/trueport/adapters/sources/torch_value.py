@@ -13,6 +13,7 @@ from torch import nn
 from trueport.adapters.sources.file_import import FileObject
 from trueport.adapters.sources.fingerprint import sha256_of_file
 from trueport.adapters.sources.input_forms import examples_from_value, has_input_form
+from trueport.adapters.sources.input_sets import export_options_of, require_call
 from trueport.adapters.sources.loaded import LoadedSource, subject_from
 from trueport.adapters.sources.registry import SourceRequest
 from trueport.adapters.sources.wording import described
@@ -77,12 +78,7 @@ def _parts(built: tuple[Any, ...], where: str) -> tuple[nn.Module, Example | Non
         raise UsageError(f"expected {where} to return a module, (module, args) or (module, args, kwargs); "
                          f"got {described(built)}")  # fmt: skip
     module, args, kwargs = (*built, {})[:3]
-    if not isinstance(args, tuple):
-        raise UsageError(f"expected the args that {where} returns to be a tuple, got {described(args)}; write (x,)")
-    if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
-        raise UsageError(
-            f"expected the kwargs that {where} returns to be a dict by parameter name, got {described(kwargs)}"
-        )
+    require_call(args, kwargs, where)
     return module, Example(args, dict(kwargs))
 
 
@@ -114,8 +110,4 @@ def _is_plain(static: Any) -> bool:
 def _export_options(value: Any, found: FileObject) -> dict[str, Any]:
     if value is _ABSENT or value is None:
         return {}
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise UsageError(
-            f"expected `export_options` of '{found.path.name}' to be a dict of options by name, got {described(value)}"
-        )
-    return dict(value)
+    return export_options_of(value, found.path.name)

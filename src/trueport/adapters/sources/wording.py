@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -43,3 +44,9 @@ def choices(name: str, candidates: Iterable[str], what: str) -> str:
     every = list(candidates)
     near = did_you_mean(name, every)
     return f"{near} {what[:1].upper()}{what[1:]}: {listed(every)}" if near else f"; {what}: {listed(every)}"
+
+
+def without_annotations(signature: inspect.Signature) -> str:
+    """Returns the signature as text with names and defaults only, short enough for a message."""
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    return str(inspect.Signature(plain))
