@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueport.adapters.float64.replay.dialect import Dialect, Jump, Selection, Terms
+from trueport.adapters.float64.replay.jumps import CAST, PLAIN, REMAINDER, takes_real
 from trueport.adapters.float64.replay.operation import Operation
+from trueport.adapters.float64.replay.terms import reduced, summed_so_far
 
 Array = NDArray[Any]
 
@@ -18,16 +20,6 @@ Array = NDArray[Any]
 def _filter_terms(operation: Operation, arguments: list[Any], value: Array) -> int:
     del operation, value
     return int(math.prod(arguments[1].shape[1:])) + 1
-
-
-def _reduced_terms(operation: Operation, arguments: list[Any], value: Array) -> int:
-    del operation
-    return max(1, int(arguments[0].size) // max(value.size, 1))
-
-
-def _summed_so_far(operation: Operation, arguments: list[Any], value: Array) -> Array:
-    del value
-    return np.asarray(operation.apply([np.ones(arguments[0].shape), *arguments[1:]])[0])
 
 
 def _with_scales(operation: Operation, arguments: list[Any], error: float) -> list[Any]:
@@ -65,44 +57,6 @@ _COMPOSITE = frozenset(
 )  # fmt: skip
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
-
-
-def _to_integer(operation: Operation, arguments: list[Any]) -> bool:
-    return _is_real(arguments[0]) and operation.output_types[0].startswith(("int", "uint"))
-
-
-def _real_first(operation: Operation, arguments: list[Any]) -> bool:
-    del operation
-    return _is_real(arguments[0])
-
-
-def _out_of_range(operation: Operation, arguments: list[Any]) -> Array | None:
-    """Where a cast to an integer is not defined: what is not finite or does not fit."""
-    del operation
-    value = arguments[0]
-    return None if not _is_real(value) else ~np.isfinite(value)
-
-
-def _cast_undefined(operation: Operation, arguments: list[Any]) -> Array | None:
-    value = arguments[0]
-    try:
-        info = np.iinfo(operation.output_types[0])
-    except ValueError:  # a four-bit type, which NumPy lacks
-        return _out_of_range(operation, arguments)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(~((np.trunc(value) >= float(info.min)) & (np.trunc(value) <= float(info.max))))
-
-
-def _modulo(operation: Operation, main: list[Any], outputs: list[Any], noisy: list[Any]) -> list[Any]:
-    """X - q y with the quotient of the main run."""
-    del operation
-    with np.errstate(all="ignore"):
-        quotient = np.rint((main[0] - outputs[0]) / main[1])
-        return [np.where(np.isfinite(quotient), noisy[0] - quotient * noisy[1], outputs[0])]
-
-
 def _gated(operation: Operation, main: list[Any], outputs: list[Any], noisy: list[Any]) -> list[Any]:
     """What a threshold lets through moves with its argument."""
     del operation
@@ -123,39 +77,37 @@ def _nearest(operation: Operation, arguments: list[Any]) -> bool:
     return (mode.decode() if isinstance(mode, bytes) else str(mode)) == "nearest"
 
 
-_COMPARED = Jump(when=_real_first)
-_PLAIN = Jump(when=_real_first)
 _QUANTIZED = Jump(inner=4.0)
 JUMPS = {
-    "Floor": _PLAIN,
-    "Ceil": _PLAIN,
-    "Round": _PLAIN,
-    "Sign": _PLAIN,
-    "Less": _COMPARED,
-    "LessOrEqual": _COMPARED,
-    "Greater": _COMPARED,
-    "GreaterOrEqual": _COMPARED,
-    "Equal": _COMPARED,
-    "NonZero": _PLAIN,
-    "Unique": _PLAIN,
-    "NonMaxSuppression": _PLAIN,
-    "OneHot": _PLAIN,
-    "Cast": Jump(when=_to_integer, undefined=_cast_undefined),
-    "CastLike": Jump(when=_to_integer, undefined=_cast_undefined),
-    "Mod": Jump(when=_real_first, continuous=_modulo),
-    "Shrink": Jump(when=_real_first, continuous=_gated),
-    "ThresholdedRelu": Jump(when=_real_first, continuous=_gated),
+    "Floor": PLAIN,
+    "Ceil": PLAIN,
+    "Round": PLAIN,
+    "Sign": PLAIN,
+    "Less": PLAIN,
+    "LessOrEqual": PLAIN,
+    "Greater": PLAIN,
+    "GreaterOrEqual": PLAIN,
+    "Equal": PLAIN,
+    "NonZero": PLAIN,
+    "Unique": PLAIN,
+    "NonMaxSuppression": PLAIN,
+    "OneHot": PLAIN,
+    "Cast": CAST,
+    "CastLike": CAST,
+    "Mod": REMAINDER,
+    "Shrink": Jump(when=takes_real, continuous=_gated),
+    "ThresholdedRelu": Jump(when=takes_real, continuous=_gated),
     "GridSample": Jump(when=_nearest),
     "QuantizeLinear": _QUANTIZED,
     "DynamicQuantizeLinear": _QUANTIZED,
     "QLinearConv": _QUANTIZED,
     "QLinearMatMul": _QUANTIZED,
     "QLinearAdd": _QUANTIZED,
-    "ArgMax": Jump(when=_real_first, selection=Selection(_axis_of(0), lambda _: True)),
-    "ArgMin": Jump(when=_real_first, selection=Selection(_axis_of(0), lambda _: False)),
-    "Hardmax": Jump(when=_real_first, selection=Selection(_axis_of(-1), lambda _: True)),
+    "ArgMax": Jump(when=takes_real, selection=Selection(_axis_of(0), lambda _: True)),
+    "ArgMin": Jump(when=takes_real, selection=Selection(_axis_of(0), lambda _: False)),
+    "Hardmax": Jump(when=takes_real, selection=Selection(_axis_of(-1), lambda _: True)),
     "TopK": Jump(
-        when=_real_first,
+        when=takes_real,
         selection=Selection(
             _axis_of(-1), lambda op: bool(op.attributes.get("largest", 1)), values=0, indices=1, first_of_ties=True
         ),
@@ -164,8 +116,8 @@ JUMPS = {
 
 _CONTRACTIONS: dict[str, Terms] = {
     "MatMul": _inner, "Gemm": _inner, "FusedMatMul": _inner, "MatMulInteger": _inner, "Conv": _filter_terms,
-    "ConvTranspose": _filter_terms, "FusedConv": _filter_terms, "ReduceSum": _reduced_terms,
-    "ReduceMean": _reduced_terms, "CumSum": _summed_so_far,
+    "ConvTranspose": _filter_terms, "FusedConv": _filter_terms, "ReduceSum": reduced,
+    "ReduceMean": reduced, "CumSum": summed_so_far,
 }  # fmt: skip
 
 ONNX = Dialect(

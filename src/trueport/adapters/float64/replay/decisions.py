@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueport.adapters.float64.replay.dialect import Jump, Selection
+from trueport.adapters.float64.replay.jumps import is_real
 from trueport.adapters.float64.replay.operation import Operation
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.thresholds import THRESHOLDS
@@ -160,15 +161,11 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     return value.shape if isinstance(value, np.ndarray) else None
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
-
-
 def _margins(decision: Decision, jump: Jump) -> list[Array | None]:
     result: list[Array | None] = []
     unit = FLOAT_TYPES["float32"].unit_roundoff
     for position, value in enumerate(decision.arguments):
-        if not _is_real(value):
+        if not is_real(value):
             result.append(None)
             continue
         column = [run[position] for run in decision.noisy if _shape(run[position]) == value.shape]
@@ -224,7 +221,7 @@ def _axis(selection: Selection, operation: Operation, arguments: list[Any]) -> i
 
 
 def _has_ties(decision: Decision, jump: Jump) -> bool:
-    if jump.selection is None or jump.selection.first_of_ties or not _is_real(decision.arguments[0]):
+    if jump.selection is None or jump.selection.first_of_ties or not is_real(decision.arguments[0]):
         return False
     value = decision.arguments[0]
     if value.ndim == 0:
@@ -237,7 +234,7 @@ def _reselected(selection: Selection, operation: Operation, arguments: list[Any]
     """Returns a selection's outputs for noisy arguments with the places that the main run chose."""
     outputs = list(main)
     value = arguments[0]
-    if selection.values is None or not _is_real(value) or selection.indices >= len(main):
+    if selection.values is None or not is_real(value) or selection.indices >= len(main):
         return outputs
     places = main[selection.indices]
     if value.ndim and isinstance(places, np.ndarray) and places.ndim == value.ndim:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trueport.adapters.float64.replay.decisions import ALTERNATES, Decisions, OtherPathError
 from trueport.adapters.float64.replay.dialect import Dialect
 from trueport.adapters.float64.replay.flat import flat, flat_names, flat_types
+from trueport.adapters.float64.replay.jumps import is_real
 from trueport.adapters.float64.replay.operation import Follower, Operation, Program
 from trueport.adapters.float64.replay.rounding import Rounding
 from trueport.core.errors import SourceError, TrueportError
@@ -115,7 +116,7 @@ class Replay:
             if not operation.nested:
                 number = next(count)
                 # A relative error of what is exactly zero, or no number with a fraction, is none.
-                if outputs and _is_real(outputs[0]) and outputs[0].any():
+                if outputs and is_real(outputs[0]) and outputs[0].any():
                     tried.append((number, operation, Fingerprint.of(outputs[0])))
             return outputs
 
@@ -140,7 +141,7 @@ class Replay:
             del arguments
             if operation.nested or next(count) != number:
                 return outputs
-            return [v * (1 + RESOLUTION * rng.choice([-1.0, 1.0], v.shape)) if _is_real(v) else v for v in outputs]
+            return [v * (1 + RESOLUTION * rng.choice([-1.0, 1.0], v.shape)) if is_real(v) else v for v in outputs]
 
         moved = flat(self._run(feeds, move))
         for value, other, floor in zip(main, moved, floors, strict=False):
@@ -204,10 +205,6 @@ def _both(keep: Follower, rounding: Rounding) -> Follower:
         return kept if kept is not outputs else rounding(operation, arguments, outputs)
 
     return follow
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def _column(value: Array, runs: Sequence[Sequence[Array]], index: int) -> list[Array]:

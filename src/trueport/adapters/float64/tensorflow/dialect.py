@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from trueport.adapters.float64.replay.dialect import Dialect, Jump, Selection, Terms
+from trueport.adapters.float64.replay.jumps import CAST, PLAIN, REMAINDER, takes_real
 from trueport.adapters.float64.replay.operation import Operation
+from trueport.adapters.float64.replay.terms import reduced, summed_so_far
 
 Array = NDArray[Any]
 
@@ -37,20 +38,10 @@ def _transposed(operation: Operation, arguments: list[Any], value: Array) -> int
     return int(math.prod(arguments[1].shape[:-2]) * arguments[1].shape[-1])
 
 
-def _reduced(operation: Operation, arguments: list[Any], value: Array) -> int:
-    del operation
-    return max(1, int(arguments[0].size) // max(value.size, 1))
-
-
-def _summed_so_far(operation: Operation, arguments: list[Any], value: Array) -> Array:
-    del value
-    return np.asarray(operation.apply([np.ones(arguments[0].shape), *arguments[1:]])[0])
-
-
 _CONTRACTIONS: dict[str, Terms] = {
     "MatMul": _inner, "BatchMatMul": _inner, "BatchMatMulV2": _inner, "BatchMatMulV3": _inner, "Conv2D": _filter,
-    "Conv3D": _filter, "DepthwiseConv2dNative": _depthwise, "Sum": _reduced, "Mean": _reduced,
-    "Cumsum": _summed_so_far, "UnsortedSegmentSum": _reduced, "SegmentSum": _reduced,
+    "Conv3D": _filter, "DepthwiseConv2dNative": _depthwise, "Sum": reduced, "Mean": reduced,
+    "Cumsum": summed_so_far, "UnsortedSegmentSum": reduced, "SegmentSum": reduced,
 }  # fmt: skip
 _COMPOSITE = frozenset(
     {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "LRN", "L2Loss", "Einsum", "Conv2DBackpropInput",
@@ -76,34 +67,6 @@ def _selects(operation: Operation) -> bool:
     return operation.operator in _SELECTING
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
-
-
-def _real_first(operation: Operation, arguments: list[Any]) -> bool:
-    del operation
-    return _is_real(arguments[0])
-
-
-def _to_integer(operation: Operation, arguments: list[Any]) -> bool:
-    return _is_real(arguments[0]) and operation.output_types[0].startswith(("int", "uint"))
-
-
-def _cast_undefined(operation: Operation, arguments: list[Any]) -> Array | None:
-    info = np.iinfo(operation.output_types[0])
-    with np.errstate(invalid="ignore"):
-        whole = np.trunc(arguments[0])
-        return np.asarray(~((whole >= float(info.min)) & (whole <= float(info.max))))
-
-
-def _remainder(operation: Operation, main: list[Any], outputs: list[Any], noisy: list[Any]) -> list[Any]:
-    """Returns x - q y with the quotient of the main run."""
-    del operation
-    with np.errstate(all="ignore"):
-        quotient = np.rint((main[0] - outputs[0]) / main[1])
-        return [np.where(np.isfinite(quotient), noisy[0] - quotient * noisy[1], outputs[0])]
-
-
 def _last_axis(operation: Operation, arguments: list[Any]) -> int:
     del operation, arguments
     return -1
@@ -118,22 +81,21 @@ def _always(answer: bool) -> Callable[[Operation], bool]:
     return lambda _: answer
 
 
-_PLAIN = Jump(when=_real_first)
 JUMPS = {
     **dict.fromkeys(
         ("Floor", "Ceil", "Round", "Rint", "Sign", "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual",
          "FloorDiv", "ApproximateEqual", "Bucketize", "Unique", "UniqueV2", "Where", "NonMaxSuppressionV3",
          "NonMaxSuppressionV4", "NonMaxSuppressionV5"),
-        _PLAIN,
+        PLAIN,
     ),
-    "Cast": Jump(when=_to_integer, undefined=_cast_undefined),
-    "FloorMod": Jump(when=_real_first, continuous=_remainder),
-    "Mod": Jump(when=_real_first, continuous=_remainder),
-    "TruncateMod": Jump(when=_real_first, continuous=_remainder),
-    "ArgMax": Jump(when=_real_first, selection=Selection(_given_axis, _always(True))),
-    "ArgMin": Jump(when=_real_first, selection=Selection(_given_axis, _always(False))),
-    "TopKV2": Jump(when=_real_first, selection=Selection(_last_axis, _always(True), values=0, indices=1)),
-    "TopK": Jump(when=_real_first, selection=Selection(_last_axis, _always(True), values=0, indices=1)),
+    "Cast": CAST,
+    "FloorMod": REMAINDER,
+    "Mod": REMAINDER,
+    "TruncateMod": REMAINDER,
+    "ArgMax": Jump(when=takes_real, selection=Selection(_given_axis, _always(True))),
+    "ArgMin": Jump(when=takes_real, selection=Selection(_given_axis, _always(False))),
+    "TopKV2": Jump(when=takes_real, selection=Selection(_last_axis, _always(True), values=0, indices=1)),
+    "TopK": Jump(when=takes_real, selection=Selection(_last_axis, _always(True), values=0, indices=1)),
 }  # fmt: skip
 
 TENSORFLOW = Dialect(

@@ -1,0 +1,53 @@
+"""Discontinuous operators that all frameworks have, for the tables of the dialects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueport.adapters.float64.replay.dialect import Jump
+from trueport.adapters.float64.replay.operation import Operation
+
+Array = NDArray[Any]
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is an array of floating-point numbers."""
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def takes_real(operation: Operation, arguments: list[Any]) -> bool:
+    """Whether the first argument is of floating point, so that rounding can move it."""
+    del operation
+    return is_real(arguments[0])
+
+
+def _to_integer(operation: Operation, arguments: list[Any]) -> bool:
+    return is_real(arguments[0]) and operation.output_types[0].startswith(("int", "uint"))
+
+
+def _cast_undefined(operation: Operation, arguments: list[Any]) -> Array | None:
+    """Where a cast to an integer is not defined: what is not finite or does not fit."""
+    value = arguments[0]
+    try:
+        info = np.iinfo(operation.output_types[0])
+    except ValueError:  # a four-bit type, which NumPy lacks
+        return np.asarray(~np.isfinite(value))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(~((np.trunc(value) >= float(info.min)) & (np.trunc(value) <= float(info.max))))
+
+
+def _remainder(operation: Operation, main: list[Any], outputs: list[Any], noisy: list[Any]) -> list[Any]:
+    """Returns x - q y with the quotient of the main run."""
+    del operation
+    with np.errstate(all="ignore"):
+        quotient = np.rint((main[0] - outputs[0]) / main[1])
+        return [np.where(np.isfinite(quotient), noisy[0] - quotient * noisy[1], outputs[0])]
+
+
+PLAIN = Jump(when=takes_real)
+"""Nothing but a decision: a rounding to whole numbers, a comparison."""
+CAST = Jump(when=_to_integer, undefined=_cast_undefined)
+REMAINDER = Jump(when=takes_real, continuous=_remainder)
