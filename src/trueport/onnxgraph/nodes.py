@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import onnx
+
+from trueport.onnxgraph.nesting import bodies
 
 RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
@@ -13,10 +15,13 @@ RANDOM = frozenset(
 
 
 def all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Yields every node of the graph, its subgraphs and the model's functions, outer ones first."""
-    yield from _of_nodes(model.graph.node)
-    for function in model.functions:
-        yield from _of_nodes(function.node)
+    """Yields every node of the graph, its subgraphs and the model's functions, outer graphs first.
+
+    Raises:
+        UsageError: graphs are nested too deeply.
+    """
+    for body in bodies(model):
+        yield from body.nodes
 
 
 def random_operators(model: onnx.ModelProto) -> tuple[str, ...]:
@@ -45,13 +50,3 @@ def _true_constant(node: onnx.NodeProto) -> set[str]:
     tensors = [a.t for a in node.attribute if a.HasField("t")]
     bools = [t for t in tensors if t.data_type == onnx.TensorProto.BOOL]
     return set(node.output) if any(_is_true(t) for t in bools) else set()
-
-
-def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _of_nodes(attribute.g.node)
-            for graph in attribute.graphs:
-                yield from _of_nodes(graph.node)

@@ -24,6 +24,7 @@ from trueport.core.taxonomy import Kind
 from trueport.inputs.draw import InputSet
 from trueport.inputs.spec import DynamicAxis, LeafSpec
 from trueport.onnxgraph.interface import Interface, read_interface
+from trueport.onnxgraph.nodes import random_operators
 from trueport.oracle.noise import Draws
 
 _FOLDED = frozenset({"BatchNormalization", "InstanceNormalization"})
@@ -93,7 +94,7 @@ class OnnxSource:
     def real(self, inputs: InputSet, *, fresh_random: bool) -> tuple[Array, ...]:
         """Returns the outputs rounded to their own types; a model that draws random numbers never repeats them."""
         outputs = self._runner.real(self._feeds(inputs))
-        if fresh_random and self._evaluator.random:
+        if fresh_random and self._random:
             return tuple(np.full(o.shape, np.nan) for o in outputs)
         return outputs
 
@@ -115,9 +116,9 @@ class OnnxSource:
 
     def notes(self) -> list[tuple[Kind, str]]:
         """Names the operators that draw random numbers."""
-        if not self._evaluator.random:
+        if not self._random:
             return []
-        return [(Kind.NONDETERMINISTIC, f"random numbers are drawn by {', '.join(self._evaluator.random)}")]
+        return [(Kind.NONDETERMINISTIC, f"random numbers are drawn by {', '.join(self._random)}")]
 
     def succeeds_otherwise(self, convert: Callable[[], bool]) -> tuple[Kind, str] | None:
         """Returns nothing: there is no other condition to try."""
@@ -126,6 +127,10 @@ class OnnxSource:
 
     def _feeds(self, inputs: InputSet) -> dict[str, Any]:
         return self._interface.feeds(self._pairs, inputs.arrays)
+
+    @cached_property
+    def _random(self) -> tuple[str, ...]:
+        return random_operators(self.subject.model)
 
     @cached_property
     def _interface(self) -> Interface:

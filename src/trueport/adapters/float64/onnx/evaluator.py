@@ -16,7 +16,6 @@ from trueport.adapters.float64.onnx.dtypes import Array, elem_type, held_dtype, 
 from trueport.adapters.float64.onnx.registry import Node
 from trueport.adapters.float64.replay.operation import Follower
 from trueport.core.errors import UsageError
-from trueport.onnxgraph.nodes import random_operators
 from trueport.oracle.units import FLOAT_TYPES
 
 
@@ -36,7 +35,6 @@ class Float64Evaluator:
         output_names: in order.
         input_dtypes: declared element types of the inputs, as NumPy-style names, empty where undeclared.
         output_dtypes: the same for the outputs.
-        random: sorted operators that draw random numbers, in subgraphs and functions too.
         constants: every floating-point initializer and `Constant` node, in its declared type. Keys are the names of
             the tensors; those in a subgraph or function are prefixed with its name and a colon, and a key that is
             taken already has `#2`, `#3`, ... added.
@@ -67,7 +65,6 @@ class Float64Evaluator:
         self.output_names: tuple[str, ...] = tuple(info.name for info in graph.output)
         self.input_dtypes: tuple[str, ...] = tuple(self._declared[name] for name in self.input_names)
         self.output_dtypes: tuple[str, ...] = tuple(elem_type(info.type) for info in graph.output)
-        self.random: tuple[str, ...] = random_operators(model)
         self.constants: Mapping[str, Constant] = MappingProxyType(shared.constants)
 
     @property

@@ -74,16 +74,16 @@ class Step:
         """Whether it runs subgraphs."""
         return self.bodies is not None
 
+    @property
+    def coarse(self) -> bool:
+        """Never: all kernels compute in float64."""
+        return False
+
     def apply(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Returns the outputs for other arguments."""
         with np.errstate(all="ignore"):
             result = self.function(self.call, *arguments)
             return self.bounded(result if type(result) is tuple else (result,))
-
-    def apply_real(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Returns None: no kernel of ours computes in the declared types."""
-        del arguments
-        return None
 
     def bounded(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
         """Returns results as they are held: arrays, infinite beyond the range of their declared type."""

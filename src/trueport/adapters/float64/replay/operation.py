@@ -37,11 +37,12 @@ class Operation(Protocol):
     def nested(self) -> bool:
         """Whether it runs subgraphs, whose operators are followed themselves."""
 
+    @property
+    def coarse(self) -> bool:
+        """Whether it is computed in its own types even here, and so has their noise."""
+
     def apply(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Returns its outputs for other arguments, in float64; never called for nested operators."""
-
-    def apply_real(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Returns what the framework computes in the real types, arguments rounded to theirs; None if unknown."""
 
 
 Follower = Callable[[Operation, "list[Any]", "list[Any]"], "list[Any]"]
@@ -66,10 +67,6 @@ class Program(Protocol):
     @property
     def missing(self) -> tuple[str, ...]:
         """Operators without a float64 kernel; a run that reaches one raises."""
-
-    @property
-    def random(self) -> tuple[str, ...]:
-        """Operators that draw random numbers."""
 
     @property
     def constants(self) -> Mapping[str, Any]:

@@ -85,7 +85,7 @@ class Rounding:
     def _size(self, operation: Operation, arguments: list[Any], index: int, value: Array, kind: FloatType) -> Array:
         operator, dialect = operation.operator, self._dialect
         # What was computed in its own type has the noise of that type in either lane.
-        wide = self._wide and not getattr(operation, "coarse", False)
+        wide = self._wide and not operation.coarse
         unit = FLOAT_TYPES["float64"].unit_roundoff if wide else kind.unit_roundoff
         accumulator = min(unit, FLOAT_TYPES["float32"].unit_roundoff)
         budget = self._budgets.get(operator, Budget())

@@ -83,14 +83,12 @@ class GraphOperation:
                 outputs = kernel(self.attributes, *arguments)
             results = outputs if isinstance(outputs, tuple) else (outputs,)
         elif self.coarse:
-            real = self.apply_real(arguments)
-            assert real is not None
-            results = tuple(widened(value) for value in real)
+            results = tuple(widened(value) for value in self._apply_real(arguments))
         else:
             results = self._execute(arguments, promote=True)
         return tuple(_bounded(value, dtype) for value, dtype in zip(results, self.output_types, strict=False))
 
-    def apply_real(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _apply_real(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Returns what TensorFlow computes in the node's own types from the arguments rounded to theirs."""
         narrow = [_rounded(value, tensor.dtype) for value, tensor in zip(arguments, self.node.inputs, strict=True)]
         return self._execute(narrow, promote=False)

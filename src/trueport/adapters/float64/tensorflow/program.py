@@ -96,11 +96,6 @@ class Nested:
         del arguments
         raise ToolError(f"node '{self.label}' ({self.operator}) runs functions and is not applied alone")
 
-    def apply_real(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Returns None, for the same reason."""
-        del arguments
-        return None
-
 
 class TensorFlowProgram:
     """A graph with its functions and the variables that it reads.
