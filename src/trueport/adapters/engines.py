@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 
+from trueport.adapters.plugins import imported
 from trueport.adapters.protocols import EngineFactory, SourceEngine
-from trueport.core.errors import MissingToolError, UsageError
+from trueport.core.errors import UsageError
 from trueport.core.options import DynamicAxis
 from trueport.core.subject import Subject
 
@@ -40,10 +40,5 @@ def source_engine(subject: Subject, *, seed: int, dynamic: Sequence[DynamicAxis]
             f"'{subject.origin}' is a source of the framework '{subject.framework}', which nothing here runs; "
             f"there are: {', '.join(_ENGINES)}"
         )
-    target, install = _ENGINES[subject.framework]
-    module, attribute = target.split(":")
-    try:
-        factory: EngineFactory = getattr(import_module(module), attribute)
-    except ImportError as error:
-        raise MissingToolError(subject.framework, install) from error
+    factory: EngineFactory = imported(subject.framework, *_ENGINES[subject.framework])
     return factory(subject, seed, dynamic)

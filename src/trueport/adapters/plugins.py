@@ -38,6 +38,19 @@ def every_name(own: Mapping[str, Any], group: str) -> tuple[str, ...]:
     return (*own, *(name for name in announced(group) if name not in own))
 
 
+def imported(name: str, target: str, install: str) -> Any:
+    """Returns what `module:attribute` stands for.
+
+    Raises:
+        MissingToolError: what it needs is not installed; the message names `name` and the command that installs it.
+    """
+    module, attribute = target.split(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise MissingToolError(name, install) from error
+
+
 def adapter(kind: str, name: str, own: Mapping[str, tuple[str, str]], group: str, hint: str = "") -> Any:
     """Returns the class or function behind a name.
 
@@ -54,12 +67,7 @@ def adapter(kind: str, name: str, own: Mapping[str, tuple[str, str]], group: str
         ToolError: another package's adapter cannot be imported.
     """
     if name in own:
-        target, install = own[name]
-        module, attribute = target.split(":")
-        try:
-            return getattr(import_module(module), attribute)
-        except ImportError as error:
-            raise MissingToolError(name, install) from error
+        return imported(name, *own[name])
     point = announced(group).get(name)
     if point is None:
         raise UsageError(f"no {kind} is called '{name}'; there are: {', '.join(every_name(own, group))}{hint}")

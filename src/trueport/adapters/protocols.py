@@ -19,7 +19,7 @@ from trueport.core.subject import Subject
 from trueport.core.taxonomy import Kind, Stage
 from trueport.inputs.draw import InputSet
 from trueport.inputs.spec import DynamicAxis, LeafSpec
-from trueport.oracle.compare import ReferenceOutput
+from trueport.oracle.compare import SourceReference
 from trueport.oracle.fingerprint import Fingerprint
 from trueport.oracle.noise import Draws
 
@@ -140,22 +140,6 @@ class Unseen(Protocol):
     @property
     def fingerprint(self) -> Fingerprint:
         """Of what it computes."""
-
-
-class SourceReference(Protocol):
-    """The source at one input set."""
-
-    @property
-    def outputs(self) -> tuple[ReferenceOutput, ...]:
-        """Values and floors."""
-
-    @property
-    def real(self) -> tuple[Array, ...]:
-        """The outputs of a plain run in the source's own types."""
-
-    @property
-    def ties(self) -> bool:
-        """Whether a selection met equal elements, whose order the framework leaves open."""
 
 
 class SourceEngine(Protocol):

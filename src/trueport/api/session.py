@@ -74,12 +74,11 @@ class Session:
         """Returns the result of all checks, one for each converter and runtime."""
         converters = {name: self._converter(name) for name in self.converters}
         self.emit({"event": "phase", "name": "source"})
-        sets = draw_inputs(
+        drawn = draw_inputs(
             self.specs, samples=self.options.samples, seed=self.options.seed, given=list(self.source.given)
         )
-        if self.large:
-            self.left_out, sets = len(sets), fewer(sets)
-            self.left_out -= len(sets)
+        sets = fewer(drawn) if self.large else drawn
+        self.left_out = len(drawn) - len(sets)
         screen = SCREEN_LARGE if self.large else SCREEN
         self.references = collect(self.source, sets, lambda _: None, screen=screen)
         draw_until_comparable(

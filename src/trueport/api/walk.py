@@ -27,7 +27,7 @@ from trueport.adapters.protocols import (
 )
 from trueport.bisect.judge import Judgement, judge_arithmetic, judge_meaning
 from trueport.bisect.references import References
-from trueport.bisect.road import Step
+from trueport.bisect.road import Step, file_step
 from trueport.core.errors import TrueportError
 from trueport.core.options import CheckOptions, ToleranceKind
 from trueport.core.taxonomy import Kind, Lane, Stage, Status
@@ -201,8 +201,8 @@ class Walk:
             return list(self.steps)
         last = self._run_at(runtime, None)
         lower: list[Step] = []
-        file = next(s for s in reversed(self.steps) if s.stage is not Stage.VALIDATION)
-        if last.bad and not file.bad and len(runtime.levels) > 1:
+        file = file_step(self.steps)
+        if last.bad and file is not None and not file.bad and len(runtime.levels) > 1:
             lower = [self._run_at(runtime, level) for level in runtime.levels[:-1]]
         return [*self.steps, *lower, last]
 

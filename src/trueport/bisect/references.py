@@ -11,33 +11,17 @@ from numpy.typing import NDArray
 
 from trueport.core.errors import SourceError
 from trueport.inputs.draw import InputSet
-from trueport.oracle.compare import ReferenceOutput
+from trueport.oracle.compare import SourceReference
 from trueport.oracle.noise import ALARM, SCREEN, Draws
 
 Array = NDArray[Any]
 
 
-class SourceReference(Protocol):
-    """The source at one input set."""
-
-    @property
-    def outputs(self) -> tuple[ReferenceOutput, ...]:
-        """Values and floors."""
-
-    @property
-    def real(self) -> tuple[Array, ...]:
-        """The outputs of the plain run, in the source's own types."""
-
-    @property
-    def ties(self) -> bool:
-        """Whether a selection met equal elements, whose order the framework leaves open."""
-
-
 class Source(Protocol):
     """The subject as something that can be run with and without noise."""
 
-    def reference(self, inputs: InputSet, number: int, draws: Draws) -> Any:
-        """Returns a `SourceReference`.
+    def reference(self, inputs: InputSet, number: int, draws: Draws) -> SourceReference:
+        """Returns outputs with the floors that these draws give.
 
         Raises:
             SourceError: the subject refuses the inputs; any other exception is a fault of ours.

@@ -62,8 +62,7 @@ def attribute(steps: Sequence[Step], *, whole_file: bool = False) -> Attribution
     raised = next((s for s in steps if s.error is not None), None)
     if raised is not None:
         return Attribution(Verdict.CRASHED, Symptom.CRASH, raised.stage, raised)
-    # Mostly the file read back; a converter whose stages cannot be told apart ends with another stage.
-    file = next((s for s in reversed(steps) if s.stage not in (Stage.VALIDATION, Stage.RUNTIME)), None)
+    file = file_step(steps)
     runtime = next((s for s in reversed(steps) if s.stage is Stage.RUNTIME), None)
     decisive = [s for s in (file, runtime) if s is not None and not contradicted(s, steps[-1])]
     if not any(s.bad for s in decisive):
@@ -76,6 +75,14 @@ def attribute(steps: Sequence[Step], *, whole_file: bool = False) -> Attribution
         stage = Stage.NOT_DISTINGUISHABLE
     symptom = Symptom.CRASH if crashed else Symptom.WRONG_MODEL
     return Attribution(verdict, symptom, stage, first)
+
+
+def file_step(steps: Sequence[Step]) -> Step | None:
+    """Returns the last step of the converter; None where there is none.
+
+    Mostly the file read back; a converter whose stages cannot be told apart ends with another stage.
+    """
+    return next((s for s in reversed(steps) if s.stage not in (Stage.VALIDATION, Stage.RUNTIME)), None)
 
 
 def contradicted(step: Step, last: Step) -> bool:

@@ -7,7 +7,7 @@ its own and ends the comparison; nothing is broadcast, converted or skipped to m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,22 @@ class ReferenceOutput:
     unstable: Array
     draws: int
     others: tuple[Array, ...] = ()
+
+
+class SourceReference(Protocol):
+    """The source at one input set."""
+
+    @property
+    def outputs(self) -> tuple[ReferenceOutput, ...]:
+        """Values and floors."""
+
+    @property
+    def real(self) -> tuple[Array, ...]:
+        """The outputs of a plain run in the source's own types."""
+
+    @property
+    def ties(self) -> bool:
+        """Whether a selection met equal elements, whose order the framework leaves open."""
 
 
 @dataclass(frozen=True)

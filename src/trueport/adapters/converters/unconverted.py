@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import onnx
-
+from trueport.adapters.converters._onnx_to_onnx import save
 from trueport.adapters.float64.onnx_program import OnnxProgram
 from trueport.adapters.protocols import Checkpoint, ConverterOptions
 from trueport.core.result import NodeRef
@@ -26,7 +25,7 @@ class Unconverted:
         path = subject.path
         if path is None:
             path = options.folder / "model.onnx"
-            onnx.save(subject.model, str(path))
+            save(subject.model, path)
         program = OnnxProgram(subject.model, options.input_names)
         yield Checkpoint(Stage.EXPORT, self.plan[0][1], program, model=subject.model, path=path, is_source=True)
 
