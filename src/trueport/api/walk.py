@@ -32,6 +32,7 @@ from trueport.core.errors import TrueportError
 from trueport.core.options import CheckOptions, ToleranceKind
 from trueport.core.taxonomy import Kind, Lane, Stage, Status
 from trueport.inputs.draw import InputSet
+from trueport.onnxgraph.external import tensors
 from trueport.onnxgraph.validate import complaints
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import ALARM, SCREEN
@@ -171,6 +172,9 @@ class Walk:
         """What identifies a model, so that one that is the same as the one before it is not evaluated again."""
         if checkpoint.model is None:
             return None
+        for tensor in tensors(checkpoint.model):
+            if tensor.data_location == tensor.DEFAULT:
+                tensor.ClearField("data_location")  # reading external data writes the default out, which says nothing
         try:
             return hashlib.sha256(checkpoint.model.SerializeToString(deterministic=True)).digest()
         except Exception:  # noqa: BLE001 - above two gigabytes a model cannot be serialized, whatever is raised then

@@ -25,6 +25,9 @@ SIMPLE_BITS = 10
 """Numbers with no more significant bits than this are taken for written, not computed: 0.5, 3, -6, 1024."""
 SIMPLE_BITS_OF_HALVES = 4
 """The same for two-byte types, half of whose numbers have no more than ten significant bits."""
+LARGE = 65_536
+"""From so many elements on a sample of `SAMPLE` may say that a tensor is computed altogether."""
+SAMPLE = 4_096
 
 
 def digest(values: Array) -> bytes:
@@ -110,7 +113,8 @@ class KnownNumbers:
         """Returns True where a number is neither the source's own (up to sign) nor a simple one.
 
         The cost is that of sorting the values; the source's numbers are sorted once, and only when a tensor holds
-        others than one of the source's tensors in some order.
+        others than one of the source's tensors in some order. A large tensor most of whose numbers are computed, by a
+        sample, is taken as computed altogether: among millions of weights a number is easily found by chance.
 
         Args:
             values: any shape, floating point.
@@ -121,14 +125,24 @@ class KnownNumbers:
         crowded = held.dtype.itemsize == 2
         if not (crowded and self._folds) and (digest(held) in self._digests or self._is_rearranged(held)):
             return np.zeros(held.shape, bool)
-        wide = np.asarray(held, dtype=np.float64)
+        if held.size > LARGE and not crowded:
+            few = held.ravel()[np.random.default_rng(0).integers(0, held.size, SAMPLE)]
+            if 2 * np.count_nonzero(self._unknown(few, SIMPLE_BITS)) > SAMPLE:
+                return np.asarray(np.isfinite(held) & (held != 0))
+        unknown = self._unknown(held, SIMPLE_BITS_OF_HALVES if crowded else SIMPLE_BITS)
+        if crowded and (unknown.any() or self._folds):
+            wide = np.asarray(held, dtype=np.float64)
+            return np.asarray(np.isfinite(wide) & (wide != 0))
+        return unknown
+
+    def _unknown(self, values: Array, simple_bits: int) -> Array:
+        """Whether each number is neither the source's nor has so few bits that anybody may have written it."""
+        wide = np.asarray(values, dtype=np.float64)
         mantissa, _ = np.frexp(wide)
-        scaled = mantissa * 2.0 ** (SIMPLE_BITS_OF_HALVES if crowded else SIMPLE_BITS)
+        scaled = mantissa * 2.0**simple_bits
         unknown = np.asarray(np.isfinite(wide) & (scaled != np.rint(scaled)) & ~np.isin(np.abs(wide), _LARGEST))
         if unknown.any():
             unknown[unknown] = ~self._holds(np.abs(wide[unknown]))
-        if crowded and (unknown.any() or self._folds):
-            return np.asarray(np.isfinite(wide) & (wide != 0))
         return unknown
 
     def _holds(self, magnitudes: Array) -> Array:
