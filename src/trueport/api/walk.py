@@ -32,7 +32,7 @@ from trueport.core.errors import TrueportError
 from trueport.core.options import CheckOptions, ToleranceKind
 from trueport.core.taxonomy import Kind, Lane, Stage, Status
 from trueport.inputs.draw import InputSet
-from trueport.onnxgraph.external import tensors
+from trueport.onnxgraph.nesting import tensors
 from trueport.onnxgraph.validate import complaints
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import ALARM, SCREEN
