@@ -122,6 +122,39 @@ class ConverterOptions:
     entered: Callable[[Stage], None] = lambda _: None
 
 
+class Switches(Protocol):
+    """An optimizer whose parts (passes, rules, transformers) can be switched off, applied to one right model.
+
+    Attributes:
+        names: of the parts, in the order in which they run where they have one. Names that do nothing do no harm.
+    """
+
+    names: tuple[str, ...]
+
+    def run(self, off: frozenset[str]) -> Executed:
+        """Returns what the optimizer makes of the model with these parts switched off.
+
+        With none off it is what users get: the same model as the plain call makes, or the switches are not usable.
+
+        Raises:
+            Exception: whatever the optimizer raises.
+        """
+
+
+@dataclass(frozen=True)
+class Executed:
+    """The result of an optimizer.
+
+    Attributes:
+        model: the `ModelProto` after it, for comparison with the one before; None where it cannot be had.
+        run: feeds by the model's input names -> outputs in its own types, for a runtime's own optimizer; None where
+            the model itself is to be judged.
+    """
+
+    model: Any
+    run: Callable[[Mapping[str, Array]], list[Any]] | None = None
+
+
 class Unseen(Protocol):
     """An operator of the source whose error no output shows."""
 
@@ -269,12 +302,14 @@ __all__ = [
     "ConverterOptions",
     "EngineFactory",
     "Executable",
+    "Executed",
     "NoFloat64Error",
     "Runtime",
     "Session",
     "SourceEngine",
     "SourceReference",
     "StageFailure",
+    "Switches",
     "Unseen",
     "Wide",
 ]
