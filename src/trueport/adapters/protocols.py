@@ -17,6 +17,7 @@ from trueport.core.options import DynamicAxis as RequestedAxis
 from trueport.core.result import NodeRef
 from trueport.core.subject import Subject
 from trueport.core.taxonomy import Kind, Stage
+from trueport.core.trace import See, TracedRun
 from trueport.inputs.draw import InputSet
 from trueport.inputs.spec import DynamicAxis, LeafSpec
 from trueport.oracle.compare import SourceReference
@@ -77,6 +78,26 @@ class Executable(Protocol):
             seed: of the noise.
             known: the numbers that the source itself holds; they carry no noise.
         """
+
+    def trace(self, inputs: InputSet, known: KnownNumbers, *, draws: int, seed: int, limit_bytes: int) -> TracedRun:
+        """Returns one run in float64 with the values of all nodes.
+
+        Args:
+            inputs: one input set.
+            known: what the source holds.
+            draws: noisy runs, for the floors of the values; none leaves them out.
+            seed: of the noise.
+            limit_bytes: what all values together may take; those beyond it are counted and left out.
+        """
+
+
+class Followed(Executable, Protocol):
+    """An executable whose values can be replaced while it runs."""
+
+    def followed(
+        self, inputs: InputSet, known: KnownNumbers, see: See, *, draw: int | None = None, seed: int = 0
+    ) -> list[Array]:
+        """Returns the outputs of one evaluation; what `see` returns for a node is what the rest of the graph sees."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +242,15 @@ class SourceEngine(Protocol):
     def real(self, inputs: InputSet, *, fresh_random: bool) -> tuple[Array, ...]:
         """Returns the outputs of a plain run; with other random numbers than the first run had if asked."""
 
+    def trace(self, inputs: InputSet, *, draws: int, limit_bytes: int) -> TracedRun | None:
+        """Returns one run in float64 with the values of all operators; None where there is none.
+
+        Args:
+            inputs: one input set.
+            draws: noisy runs, for the floors of the values.
+            limit_bytes: what all values together may take; those beyond it are counted and left out.
+        """
+
     def unseen(self, inputs: InputSet, threshold: float) -> Sequence[Unseen] | None:
         """Returns the operators that no output shows at this input set; None where this cannot be determined."""
 
@@ -303,6 +333,7 @@ __all__ = [
     "EngineFactory",
     "Executable",
     "Executed",
+    "Followed",
     "NoFloat64Error",
     "Runtime",
     "Session",

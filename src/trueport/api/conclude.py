@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from trueport.adapters.protocols import Converter, Runtime
 from trueport.api import findings as observed
+from trueport.api import locate
 from trueport.api.walk import Walk
 from trueport.bisect.judge import Judgement, Trial
 from trueport.bisect.references import EDGES, References
@@ -66,13 +67,10 @@ def check(
     reasons = doubts(session, attribution, coverage, steps)
     reasons += _further_doubts(session, runtime, hidden, as_it_is=as_it_is, others=bool(reasons))
     settled = _settled(session, attribution, reasons)
-    found = observed.collect(session, walk, steps, settled, converter, converter_name, coverage, reasons, hidden)
+    observations = observed.collect(session, walk, steps, settled, converter, converter_name, coverage, reasons, hidden)
+    found = locate.located(session, walk, settled, observations)
     main = next((f for f in found if f.stage is settled.stage and f.cause is not None), None)
     decisive = decisive_step(steps)
-    told = Explained(
-        settled, decisive, tuple(found), coverage.resolution, coverage.elements, tuple(reasons), references,
-        converted=not as_it_is,
-    )  # fmt: skip
     return Check(
         converter=converter_name,
         runtime=runtime.name,
@@ -88,13 +86,23 @@ def check(
         elements=coverage.elements,
         stages=tuple(_record(s) for s in _all_stages(steps, converter, runtime)),
         findings=tuple(found),
-        explanation=explain(told),
+        explanation=explain(_told(session, settled, decisive, found, coverage, reasons, converted=not as_it_is)),
         elapsed_s=elapsed_s,
         peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         versions={**base_versions(), **converter.versions(), **runtime.versions()},
         seed=session.options.seed,
         repeat=repeat_command(session, converter_name, runtime.name),
     )
+
+
+def _told(
+    session: Session, settled: Attribution, decisive: Step | None, found: Sequence[Finding], coverage: Coverage,
+    reasons: Sequence[str], *, converted: bool,
+) -> Explained:  # fmt: skip
+    return Explained(
+        settled, decisive, tuple(found), coverage.resolution, coverage.elements, tuple(reasons), session.references,
+        converted=converted,
+    )  # fmt: skip
 
 
 def _further_doubts(

@@ -47,6 +47,8 @@ class Walk:
         steps: what happened up to the file.
         file: the checkpoint that is the file, or None where the converter did not get that far.
         otherwise: the converter failed as users call it and succeeds under other conditions; which, and how to say it.
+        right: the last checkpoint before the first of the bad ones at the end of the road; None where there is none.
+        wrong: that first bad one.
     """
 
     def __init__(self, references: References, known: KnownNumbers, options: CheckOptions, emit: Emit) -> None:
@@ -54,7 +56,9 @@ class Walk:
         self.steps: list[Step] = []
         self.file: Checkpoint | None = None
         self.otherwise: tuple[Kind, str] | None = None
-        self._known = known
+        self.right: Checkpoint | None = None
+        self.wrong: Checkpoint | None = None
+        self.known = known
         self._options = options
         self._emit = emit
         self._last: tuple[bytes, Judgement] | None = None
@@ -82,6 +86,10 @@ class Walk:
             judgement = self._judge(checkpoint, settings.folder)
             step = Step(checkpoint.stage, checkpoint.name, judgement, facts=dict(checkpoint.facts))
             self._add(step, time.perf_counter() - started)
+            if step.bad:
+                self.wrong = self.wrong or checkpoint
+            elif judgement.status is Status.OK:
+                self.right, self.wrong = checkpoint, None
             if checkpoint.path is not None:
                 self.file = checkpoint
                 self._validate(checkpoint.path)
@@ -112,7 +120,7 @@ class Walk:
             return self._noise(executable, inputs, draws)
 
         judgement = judge_meaning(
-            lambda inputs: executable.evaluate(inputs, self._known),
+            lambda inputs: executable.evaluate(inputs, self.known),
             noisy,
             self.references,
             counts=self._counts,
@@ -128,7 +136,7 @@ class Walk:
 
     def _noise(self, executable: Executable, inputs: InputSet, draws: int) -> list[list[Array]]:
         """The noise of a checkpoint and of the last one of each stage before: what they computed it may have folded."""
-        seed, known = self._options.seed, self._known
+        seed, known = self._options.seed, self.known
         runs = executable.noisy(inputs, draws=draws, seed=seed, known=known)
         if draws <= SCREEN.meaning:
             return runs  # few draws may acquit, and mostly do so without those of earlier checkpoints

@@ -21,6 +21,7 @@ cli = LazyGroup(
             "Check that MODEL survives its conversion, and name the stage that broke it.",
         ),
         "compare": ("trueport.cli.compare:compare", "Check that two ONNX files compute the same."),
+        "locate": ("trueport.cli.locate:locate", "Find the operator, pass or kernel that breaks MODEL."),
         "zoo": ("trueport.cli.zoo:zoo", "List the built-in models."),
     },
 )

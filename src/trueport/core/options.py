@@ -92,6 +92,7 @@ class CheckOptions:
         samples: redrawn input sets besides the example and the edge regimes.
         seed: of every draw.
         nonfinite: whether a difference that only non-finite inputs show changes the verdict.
+        locate: whether a failed check is followed by a search for the operator, pass or kernel.
         timeout_s: wall-clock limit of one check, or None.
         memory_mb: limit for the resident size of the worker's process tree, or None.
         isolate: whether foreign code runs in a process of its own.
@@ -115,6 +116,7 @@ class CheckOptions:
     samples: int = 3
     seed: int = 0
     nonfinite: bool = False
+    locate: bool = True
     timeout_s: float | None = 600.0
     memory_mb: int | None = 8192
     isolate: bool = True
@@ -169,6 +171,7 @@ class CheckOptions:
             yield from ("--dynamic", str(axis))
         for flag, given in (
             ("--nonfinite", self.nonfinite),
+            ("--no-locate", not self.locate),
             ("--no-isolate", not self.isolate),
             ("--trust-pickle", self.trust_pickle),
         ):

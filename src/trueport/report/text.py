@@ -66,6 +66,20 @@ def _subject(subject: SubjectInfo) -> Text:
     return text
 
 
+def render_places(result: CheckResult) -> RenderableType:
+    """Returns the headline of each check, and below it where the failure is introduced."""
+    parts: list[RenderableType] = []
+    for check in result.checks:
+        parts.append(_headline(check))
+        located = [f for f in check.findings if f.stage is check.stage and (f.nodes or "located" in f.evidence)]
+        for number, finding in enumerate(located, start=1):
+            parts += (Padding(part, (0, 0, 0, 2)) for part in _finding(number, finding, verbose=True))
+        if check.stage is not None and not located:
+            parts.append(Text("  not located: the failure could not be tied to a node, pass or kernel", style="dim"))
+        parts.append(Text(f"  repeat      {visible(check.repeat)}", no_wrap=True, overflow="ignore"))
+    return Group(*parts)
+
+
 def _headline(check: Check) -> Text:
     text = Text(check.verdict, style=_VERDICT_STYLE[check.verdict])
     text.append(f"  {visible(check.road)} -> {visible(check.runtime)}", style="default")

@@ -22,13 +22,14 @@ from torch.utils import _pytree as pytree
 from trueport.adapters.converters._onnx_checkpoint import file_checkpoint, model_checkpoint
 from trueport.adapters.converters._torch_blame import blame
 from trueport.adapters.float64.constants import KnownNumbers
-from trueport.adapters.float64.torch.module import evaluate_call, noisy_call, rebuild
+from trueport.adapters.float64.torch.module import evaluate_call, noisy_call, rebuild, traced_call
 from trueport.adapters.float64.torch.state import preserved
 from trueport.adapters.protocols import Array, Checkpoint, ConverterOptions, StageFailure, Wide
 from trueport.core.errors import UsageError
 from trueport.core.result import NodeRef
 from trueport.core.subject import Example, Subject
 from trueport.core.taxonomy import Stage
+from trueport.core.trace import TracedRun
 from trueport.core.versions import package_versions
 from trueport.inputs.draw import InputSet
 
@@ -97,6 +98,11 @@ class TracedGraph:
         """Returns evaluations with the noise of float64."""
         call, leaves = self._call(inputs)
         return noisy_call(call, leaves, draws=draws, seed=seed, known=known)
+
+    def trace(self, inputs: InputSet, known: KnownNumbers, *, draws: int, seed: int, limit_bytes: int) -> TracedRun:
+        """Returns one run in float64 with the values of all operators; see `GraphExecutable.trace`."""
+        call, leaves = self._call(inputs)
+        return traced_call(call, leaves, draws=draws, seed=seed, known=known, limit_bytes=limit_bytes)
 
     def _call(self, inputs: InputSet) -> tuple[Callable[[], Any], list[Any]]:
         args, kwargs = rebuild(self._example, inputs.arrays)

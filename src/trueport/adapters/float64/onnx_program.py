@@ -56,6 +56,10 @@ class OnnxProgram(GraphExecutable):
         node = getattr(operation, "call").node  # noqa: B009 - a step of the ONNX evaluator, which is an `Operation`
         return bool(node.outputs) and node.outputs[0] in self._constant_values
 
+    def constant_values(self) -> frozenset[str]:
+        """Returns the names of the values that depend on no input: initializers too."""
+        return self._constant_values
+
     def feeds(self, inputs: InputSet) -> dict[str, Array]:
         """Returns the model's inputs by name.
 

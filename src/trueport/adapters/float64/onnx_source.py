@@ -21,6 +21,7 @@ from trueport.core.errors import SourceError
 from trueport.core.options import DynamicAxis as RequestedAxis
 from trueport.core.subject import Subject
 from trueport.core.taxonomy import Kind
+from trueport.core.trace import TracedRun
 from trueport.inputs.draw import InputSet
 from trueport.inputs.spec import DynamicAxis, LeafSpec
 from trueport.onnxgraph.interface import Interface, read_interface
@@ -97,6 +98,12 @@ class OnnxSource:
         if fresh_random and self._random:
             return tuple(np.full(o.shape, np.nan) for o in outputs)
         return outputs
+
+    def trace(self, inputs: InputSet, *, draws: int, limit_bytes: int) -> TracedRun | None:
+        """Returns one run with the values of all nodes; None where a runtime stands in for float64."""
+        if not isinstance(self._runner, Replay):
+            return None
+        return self._runner.trace(self._feeds(inputs), draws=draws, limit_bytes=limit_bytes)
 
     def unseen(self, inputs: InputSet, threshold: float) -> list[UnseenOperator] | None:
         """Returns the operators that no output shows at this input set; None where there are too many to try."""

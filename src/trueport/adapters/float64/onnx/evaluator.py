@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -14,8 +15,10 @@ from trueport.adapters.float64.onnx.attributes import Constant
 from trueport.adapters.float64.onnx.builder import Builder, Shared, Surroundings, constant_value, opsets_of
 from trueport.adapters.float64.onnx.dtypes import Array, elem_type, held_dtype, is_float, promote
 from trueport.adapters.float64.onnx.registry import Node
-from trueport.adapters.float64.replay.operation import Follower
+from trueport.adapters.float64.replay.operation import Follower, Operation
 from trueport.core.errors import UsageError
+from trueport.core.trace import TracedNode
+from trueport.onnxgraph.origins import origin_of
 from trueport.oracle.units import FLOAT_TYPES
 
 
@@ -71,6 +74,26 @@ class Float64Evaluator:
     def output_types(self) -> tuple[str, ...]:
         """The same as `output_dtypes`, as a `Program` calls it; one element type where an output is a sequence."""
         return self.output_dtypes
+
+    @property
+    def output_values(self) -> tuple[str, ...]:
+        """The names of the outputs: a graph's outputs are values of its nodes."""
+        return self.output_names
+
+    def traced(self, operation: Operation) -> TracedNode | None:
+        """Returns what is known of a node of the graph itself; None for one in a subgraph or function."""
+        return self._traced.get(id(operation))
+
+    @cached_property
+    def _traced(self) -> dict[int, TracedNode]:
+        found = {}
+        for step in self._plan.steps:
+            node = step.call.node
+            origin = origin_of(node.metadata)
+            found[id(step)] = TracedNode(
+                node.label, node.op_type, node.inputs, node.outputs, origin.source, origin.module, origin.name
+            )
+        return found
 
     @property
     def float_types(self) -> frozenset[str]:

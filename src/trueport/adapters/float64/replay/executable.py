@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.replay.dialect import Dialect
 from trueport.adapters.float64.replay.flat import flat, flat_types
+from trueport.adapters.float64.replay.keeper import Keeper
 from trueport.adapters.float64.replay.operation import Follower, Operation, Program
-from trueport.adapters.float64.replay.rounding import Budget, Rounding, noisy_runs
+from trueport.adapters.float64.replay.rounding import Budget, Rounding, noisy_run, noisy_runs
 from trueport.adapters.protocols import NoFloat64Error, Wide
+from trueport.core.trace import See, TracedRun
 from trueport.inputs.draw import InputSet
 from trueport.oracle.fingerprint import Fingerprint
 from trueport.oracle.units import FLOAT_TYPES, real_dtype
@@ -100,9 +102,62 @@ class GraphExecutable(ABC):
 
     def noisy(self, inputs: InputSet, *, draws: int, seed: int, known: KnownNumbers) -> list[list[Array]]:
         """Returns evaluations with the noise of float64, and computed constants moved by a last place."""
+        run = self._noisy_evaluation(inputs, known, None)
+        return noisy_runs(run, self._dialect, draws=draws, seed=[seed], wide=True)
+
+    def followed(
+        self, inputs: InputSet, known: KnownNumbers, see: See, *, draw: int | None = None, seed: int = 0
+    ) -> list[Array]:
+        """Returns the outputs of one evaluation that is watched node by node.
+
+        Args:
+            inputs: one input set.
+            known: what the source holds.
+            see: given each node outside of subgraphs with its outputs; what it returns is what the rest sees.
+            draw: number of the noisy run, None for the evaluation without noise.
+            seed: of the noise.
+        """
+        if draw is not None:
+            return noisy_run(
+                self._noisy_evaluation(inputs, known, see), self._dialect, number=draw, seed=[seed], wide=True
+            )
+        foreign = ForeignCasts(known)
+
+        def follow(operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
+            return self._seen(see, operation, foreign(operation, arguments, outputs))
+
+        return flat(self._run(inputs, self._literals(known), follow))
+
+    def trace(self, inputs: InputSet, known: KnownNumbers, *, draws: int, seed: int, limit_bytes: int) -> TracedRun:
+        """Returns one run with the values of all nodes and, from `draws` noisy runs, their floors.
+
+        Args:
+            inputs: one input set.
+            known: what the source holds.
+            draws: noisy runs; none leaves the floors out.
+            seed: of the noise.
+            limit_bytes: what all values together may take; those beyond it are counted and left out.
+        """
+        keeper = Keeper(limit_bytes // (draws + 1))
+        self.followed(inputs, known, keeper.main)
+        for number in range(draws):
+            self.followed(inputs, known, keeper.noisy, draw=number, seed=seed)
+        return keeper.run(self.program.output_values, self.constant_values())
+
+    def constant_values(self) -> frozenset[str]:
+        """Returns the names of the values that depend on no input."""
+        return frozenset(self.program.constants)
+
+    def _seen(self, see: See | None, operation: Operation, outputs: list[Any]) -> list[Any]:
+        node = None if see is None else self.program.traced(operation)
+        return outputs if see is None or node is None else see(node, outputs)
+
+    def _noisy_evaluation(
+        self, inputs: InputSet, known: KnownNumbers, see: See | None
+    ) -> Callable[[Rounding, np.random.Generator], list[Any]]:
         computed = self._computed(known)
 
-        def run(rounding: Rounding, rng: np.random.Generator) -> list[Array]:
+        def run(rounding: Rounding, rng: np.random.Generator) -> list[Any]:
             coherent = bool(rng.integers(2))
             moved = {name: self._move(name, mask, rng, coherent=coherent) for name, mask in computed.items()}
             moved = {**self._literals(known), **moved}
@@ -113,11 +168,11 @@ class GraphExecutable(ABC):
                 outputs = attributes(operation, arguments, foreign(operation, arguments, outputs))
                 # What depends on no input may be folded in the declared type, here or by the next step of the road.
                 noise = folded if self.is_constant(operation) else rounding
-                return noise(operation, arguments, outputs)
+                return self._seen(see, operation, noise(operation, arguments, outputs))
 
             return flat(self._run(inputs, moved, follow))
 
-        return noisy_runs(run, self._dialect, draws=draws, seed=[seed], wide=True)
+        return run
 
     def rounded(
         self, inputs: InputSet, *, draws: int, seed: int, budgets: Mapping[str, Budget]

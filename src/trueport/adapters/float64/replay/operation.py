@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from trueport.core.trace import TracedNode
+
 Array = NDArray[Any]
 
 
@@ -63,6 +65,13 @@ class Program(Protocol):
     @property
     def output_types(self) -> tuple[str, ...]:
         """Their real types; '' where the graph does not say."""
+
+    @property
+    def output_values(self) -> tuple[str, ...]:
+        """Names, as nodes use them, of the values that are the outputs."""
+
+    def traced(self, operation: Operation) -> TracedNode | None:
+        """Returns what is known of an operation that a `Follower` was given; None for one inside a subgraph."""
 
     @property
     def missing(self) -> tuple[str, ...]:

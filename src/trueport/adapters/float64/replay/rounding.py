@@ -174,8 +174,18 @@ def noisy_runs(
     budgets: Mapping[str, Budget] = NO_BUDGETS,
 ) -> list[list[Any]]:
     """Returns `draws` runs, the even ones with independent and the odd ones with coherent noise."""
-    results = []
-    for k in range(draws):
-        rng = np.random.default_rng([*seed, k, int(wide)])
-        results.append(run(Rounding(rng, dialect, coherent=k % 2 == 1, wide=wide, budgets=budgets), rng))
-    return results
+    return [noisy_run(run, dialect, number=k, seed=seed, wide=wide, budgets=budgets) for k in range(draws)]
+
+
+def noisy_run(
+    run: Callable[[Rounding, np.random.Generator], list[Any]],
+    dialect: Dialect,
+    *,
+    number: int,
+    seed: Sequence[int],
+    wide: bool,
+    budgets: Mapping[str, Budget] = NO_BUDGETS,
+) -> list[Any]:
+    """Returns the run of this number: with coherent noise where it is odd."""
+    rng = np.random.default_rng([*seed, number, int(wide)])
+    return run(Rounding(rng, dialect, coherent=number % 2 == 1, wide=wide, budgets=budgets), rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,11 @@ from trueport.adapters.float64.replay.decisions import ALTERNATES, Decisions, Ot
 from trueport.adapters.float64.replay.dialect import Dialect
 from trueport.adapters.float64.replay.flat import flat, flat_names, flat_types
 from trueport.adapters.float64.replay.jumps import is_real
+from trueport.adapters.float64.replay.keeper import Keeper
 from trueport.adapters.float64.replay.operation import Follower, Operation, Program
 from trueport.adapters.float64.replay.rounding import Rounding
 from trueport.core.errors import SourceError, TrueportError
+from trueport.core.trace import See, TracedRun
 from trueport.oracle.compare import ReferenceOutput
 from trueport.oracle.fingerprint import Fingerprint
 from trueport.oracle.floor import elementwise_floor
@@ -102,6 +105,32 @@ class Replay:
         main = flat(values)
         types = flat_types(values, self.program.output_types)
         return tuple(_rounded(v, t) for v, t in zip(main, types, strict=True))
+
+    def trace(self, feeds: Mapping[str, Any], *, draws: int, limit_bytes: int) -> TracedRun:
+        """Returns one run with the values of all nodes and, from `draws` noisy runs, their floors.
+
+        Args:
+            feeds: inputs by name.
+            draws: noisy runs.
+            limit_bytes: what all values together may take; those beyond it are counted and left out.
+        """
+        keeper, decisions = Keeper(limit_bytes // (draws + 1)), Decisions(self.dialect.jumps)
+
+        def watched(see: See, before: Follower) -> Follower:
+            def follow(operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
+                outputs = before(operation, arguments, outputs)
+                node = self.program.traced(operation)
+                return outputs if node is None else see(node, outputs)
+
+            return follow
+
+        self._run(feeds, watched(keeper.main, decisions.record))
+        for number in range(draws):
+            rng = np.random.default_rng([self.seed, 0x7472, number])
+            rounding = Rounding(rng, self.dialect, coherent=number % 2 == 1, wide=True)
+            with contextlib.suppress(OtherPathError, SourceError):  # a run on another path has no noise to tell of
+                self._run(feeds, watched(keeper.noisy, _both(decisions.keeper(remember=False), rounding)))
+        return keeper.run(self.program.output_values, frozenset(self.program.constants))
 
     def unseen(self, feeds: Mapping[str, Any], threshold: float) -> list[UnseenOperator] | None:
         """Returns the operators whose relative error of 1e-3 no output shows, at these feeds or at earlier ones.

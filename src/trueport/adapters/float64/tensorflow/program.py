@@ -15,6 +15,7 @@ from tensorflow.python.framework.function_def_to_graph import function_def_to_gr
 from trueport.adapters.float64.replay.operation import Follower
 from trueport.adapters.float64.tensorflow.operations import GraphOperation, as_array, type_name, widened
 from trueport.core.errors import ToolError, UsageError
+from trueport.core.trace import TracedNode
 
 Array = NDArray[Any]
 Values = dict[str, Any]
@@ -90,6 +91,7 @@ class Nested:
         self.source = node.source
         self.attributes: Mapping[str, Any] = {}
         self.output_types = node.output_types
+        self.node = node
 
     def apply(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Refuses: what runs functions is never applied alone."""
@@ -129,6 +131,7 @@ class TensorFlowProgram:
         self._definitions = {definition.signature.name: definition for definition in definitions}
         self._bodies: dict[str, Body] = {}
         self._body = Body.of(graph, self._fed, self._given)
+        self._top = frozenset(id(node) for node in self._body.nodes)
         everything = [node for body in self._all_bodies() for node in body.nodes]
         self.operators = frozenset(node.operator for node in everything)
         self.random = tuple(sorted({node.operator for node in everything if node.operator in RANDOM}))
@@ -182,6 +185,18 @@ class TensorFlowProgram:
         for name, definition in self._definitions.items():
             if not known.has_function(name):
                 known.add_function_def(definition)
+
+    @property
+    def output_values(self) -> tuple[str, ...]:
+        """The graph's tensors that are its outputs."""
+        return self._given
+
+    def traced(self, operation: Any) -> TracedNode | None:
+        """Returns what is known of a node of the graph itself; None for one in a function."""
+        node = operation.node if isinstance(operation, Nested) else operation
+        if id(node) not in self._top:
+            return None
+        return TracedNode(node.label, node.operator, node.inputs, node.outputs, node.source)
 
     # ------------------------------------------------------------------ running
 

@@ -19,6 +19,7 @@ from trueport.adapters.sources.tensorflow_source import TensorFlowSource
 from trueport.core.options import DynamicAxis as RequestedAxis
 from trueport.core.subject import Subject
 from trueport.core.taxonomy import Kind
+from trueport.core.trace import TracedRun
 from trueport.inputs.draw import InputSet
 from trueport.inputs.spec import DynamicAxis, LeafSpec
 from trueport.oracle.noise import Draws
@@ -83,6 +84,10 @@ class TensorFlowEngine:
         """
         del fresh_random
         return tuple(self._source(self._feeds(inputs)))
+
+    def trace(self, inputs: InputSet, *, draws: int, limit_bytes: int) -> TracedRun:
+        """Returns one run with the values of all nodes; see `Replay.trace`."""
+        return self._replay.trace(self._feeds(inputs), draws=draws, limit_bytes=limit_bytes)
 
     def unseen(self, inputs: InputSet, threshold: float) -> list[UnseenOperator] | None:
         """Returns the operators that no output shows at this input set; None where there are too many to try."""

@@ -20,9 +20,11 @@ from trueport.adapters.float64.torch.observability import Recorder, Unseen, unse
 from trueport.adapters.float64.torch.shadow import WIDE, Shadow
 from trueport.adapters.float64.torch.state import preserved
 from trueport.adapters.float64.torch.tape import Tape, TapeResult, record
+from trueport.adapters.float64.torch.tracing import EagerRecorder, NodeRun, Running
 from trueport.adapters.protocols import NoFloat64Error, Wide
 from trueport.core.errors import SourceError
 from trueport.core.subject import Example
+from trueport.core.trace import TracedRun
 from trueport.inputs.draw import InputSet
 from trueport.oracle.compare import ReferenceOutput
 from trueport.oracle.floor import elementwise_floor
@@ -147,6 +149,30 @@ class EagerModule:
             values = tuple(trusted(v, r) for v, r in zip(values, real, strict=True))
         return Reference(values, tape.result, real, structure)
 
+    def trace(self, inputs: InputSet, *, draws: int, limit_bytes: int) -> TracedRun:
+        """Returns one run with the values of all operators and their floors in float64.
+
+        Args:
+            inputs: one input set.
+            draws: noisy runs.
+            limit_bytes: what all values together may take; those beyond it are counted and left out.
+        """
+        args, kwargs = rebuild(self.example, inputs.arrays)
+        tensors = tuple(t for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor))
+        running = Running()
+        recorder = EagerRecorder(limit_bytes, running)
+        with preserved(self.module), running.within(self.module):
+            outputs, tape = record(
+                lambda: self.module(*args, **kwargs),
+                draws=Draws(0, draws),
+                rng=np.random.default_rng([self.seed, 0x7472]),
+                inputs=tensors,
+                parameters=self._parameters,
+                recorder=recorder,
+            )
+        leaves = [leaf for _, leaf in output_leaves(outputs)]
+        return recorder.run([tape.shadow(leaf) if isinstance(leaf, Tensor) else None for leaf in leaves])
+
     def unseen(self, inputs: InputSet, threshold: float) -> list[Unseen] | None:
         """Returns the operators that no output shows at this input set; None where this cannot be determined."""
         args, kwargs = rebuild(self.example, inputs.arrays)
@@ -216,6 +242,21 @@ class CapturedProgram:
         leaves = pytree.tree_leaves((args, kwargs))
         return noisy_call(lambda: self._flat(leaves), leaves, draws=draws, seed=seed, known=known)
 
+    def trace(self, inputs: InputSet, known: KnownNumbers, *, draws: int, seed: int, limit_bytes: int) -> TracedRun:
+        """Returns one run with the values of all nodes and their floors in float64; see `GraphExecutable.trace`."""
+        args, kwargs = rebuild(self._example, inputs.arrays)
+        leaves = pytree.tree_leaves((args, kwargs))
+        run = NodeRun(self._program.graph_module, limit_bytes)
+        caller = _graph_caller(self._program, run.run)
+        tensors = tuple(t for t in leaves if isinstance(t, Tensor))
+        rng = np.random.default_rng([seed, 0x7472])
+
+        def begin(tape: Tape) -> None:
+            run.tape = tape
+
+        record(lambda: caller(leaves), draws=Draws(0, draws), rng=rng, inputs=tensors, known=known, begin=begin)
+        return run.traced(_output_names(self._program))
+
 
 def noisy_call(
     call: Callable[[], Any], leaves: list[Any], *, draws: int, seed: int, known: KnownNumbers
@@ -226,6 +267,18 @@ def noisy_call(
     outputs, tape = record(call, draws=Draws(0, draws), rng=rng, inputs=tensors, known=known)
     shadows = [tape.shadow(leaf) if isinstance(leaf, Tensor) else leaf for _, leaf in output_leaves(outputs)]
     return [[_of_run(shadow, k) for shadow in shadows] for k in range(draws)]
+
+
+def traced_call(
+    call: Callable[[], Any], leaves: list[Any], *, draws: int, seed: int, known: KnownNumbers, limit_bytes: int
+) -> TracedRun:
+    """Returns one run of a call with the values of all operators and their floors in float64."""
+    recorder = EagerRecorder(limit_bytes, Running())
+    tensors = tuple(t for t in leaves if isinstance(t, Tensor))
+    rng = np.random.default_rng([seed, 0x7472])
+    outputs, tape = record(call, draws=Draws(0, draws), rng=rng, inputs=tensors, known=known, recorder=recorder)
+    leaf_values = [leaf for _, leaf in output_leaves(outputs)]
+    return recorder.run([tape.shadow(leaf) if isinstance(leaf, Tensor) else None for leaf in leaf_values])
 
 
 def _of_run(shadow: Any, number: int) -> Array:
@@ -251,12 +304,25 @@ def evaluate_call(
     ]
 
 
-def _graph_caller(program: Any) -> Callable[[list[Any]], Any]:
-    """Returns a function of the flat user inputs that runs the program's graph and returns its user outputs."""
+def _output_names(program: Any) -> tuple[str, ...]:
+    """Returns the names of the nodes that are the program's user outputs."""
+    from torch.export.graph_signature import OutputKind
+
+    specs = program.graph_signature.output_specs
+    return tuple(str(getattr(s.arg, "name", "")) for s in specs if s.kind is OutputKind.USER_OUTPUT)
+
+
+def _graph_caller(program: Any, run: Callable[..., Any] | None = None) -> Callable[[list[Any]], Any]:
+    """Returns a function of the flat user inputs that runs the program's graph and returns its user outputs.
+
+    Args:
+        program: the `ExportedProgram`.
+        run: what runs the graph instead of its module.
+    """
     from torch.export.graph_signature import InputKind, OutputKind
 
     signature = program.graph_signature
-    module = program.graph_module
+    module = run or program.graph_module
     user_outputs = [i for i, spec in enumerate(signature.output_specs) if spec.kind is OutputKind.USER_OUTPUT]
 
     def call(leaves: list[Any]) -> Any:

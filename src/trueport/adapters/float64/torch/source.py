@@ -18,6 +18,7 @@ from trueport.adapters.sources.torch_dynamic import dynamic_axes, tensor_leaves,
 from trueport.core.options import DynamicAxis as RequestedAxis
 from trueport.core.subject import Subject
 from trueport.core.taxonomy import Kind
+from trueport.core.trace import TracedRun
 from trueport.inputs.draw import InputSet
 from trueport.inputs.spec import DynamicAxis, LeafSpec
 from trueport.oracle.noise import Draws
@@ -71,6 +72,10 @@ class TorchSource:
     def real(self, inputs: InputSet, *, fresh_random: bool) -> tuple[Array, ...]:
         """Returns the outputs of a plain run."""
         return self._eager.real(inputs, fresh_random=fresh_random)
+
+    def trace(self, inputs: InputSet, *, draws: int, limit_bytes: int) -> TracedRun:
+        """Returns one run with the values of all operators; see `EagerModule.trace`."""
+        return self._eager.trace(inputs, draws=draws, limit_bytes=limit_bytes)
 
     def unseen(self, inputs: InputSet, threshold: float) -> list[Unseen] | None:
         """Returns the operators that no output shows at this input set; None where this cannot be determined."""

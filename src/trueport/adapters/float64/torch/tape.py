@@ -446,6 +446,7 @@ def record(
     parameters: WeakTensorKeyDictionary | None = None,
     known: KnownNumbers | None = None,
     recorder: Recorder | None = None,
+    begin: Callable[[Tape], None] | None = None,
 ) -> tuple[Any, Tape]:
     """Runs a program under a tape.
 
@@ -457,11 +458,14 @@ def record(
         parameters: cache of float64 parameters, shared between runs of the same module.
         known: for a candidate, what the source holds; casts to other types are carried out.
         recorder: receives the operators.
+        begin: is told of the tape before the run.
 
     Returns:
         The outputs of the real run, and the tape that knows their companions.
     """
     tape = Tape(draws=draws, rng=rng, inputs=inputs, parameters=parameters, known=known, recorder=recorder)
+    if begin is not None:
+        begin(tape)
     with _plain_kernels(), torch.no_grad(), tape:
         return run(), tape
 

@@ -1,0 +1,177 @@
+"""After a failed check: where in the model the error is introduced.
+
+Up to the file, the first wrong checkpoint is compared with the last right one, node by node, on the input set that
+shows the failure. How depends on what the two are: a graph whose values carry the source's names is evaluated on the
+source's own values; for others values are matched by what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from trueport.adapters.protocols import Executable, Followed
+from trueport.bisect.judge import Trial
+from trueport.bisect.road import Attribution
+from trueport.core.result import Finding
+from trueport.core.taxonomy import Stage, Verdict
+from trueport.core.trace import See, TracedNode, TracedRun
+from trueport.inputs.draw import InputSet
+from trueport.locate.forced import Faults, find_faults
+from trueport.locate.frontier import find_frontier, pairs_by_name, pairs_by_value
+from trueport.locate.places import Place, of_faults, of_frontier
+from trueport.oracle.compare import LARGEST_SCORE, ReferenceOutput, SourceReference, compare_meaning
+from trueport.oracle.floor import elementwise_floor
+
+if TYPE_CHECKING:
+    from trueport.api.session import Session
+    from trueport.api.walk import Walk
+
+LIMIT_BYTES = 2 * 2**30
+"""What the values of one run may take; nodes whose values do not fit are judged together with those after them."""
+FLOOR_DRAWS = 4
+"""Noisy runs behind the floors of the source's values."""
+OWN_DRAWS = 6
+"""Noisy runs behind the candidate's own floors at its outputs."""
+
+
+def located(session: Session, walk: Walk, attribution: Attribution, found: Sequence[Finding]) -> list[Finding]:
+    """Returns the findings with the places in the one that explains the verdict; further places become findings.
+
+    Args:
+        session: of the check.
+        walk: of the conversion.
+        attribution: verdict and stage as they were settled.
+        found: all findings.
+    """
+    failed = attribution.verdict in (Verdict.DIVERGENT, Verdict.CRASHED) and attribution.step is not None
+    if not failed or not session.options.locate:
+        return list(found)
+    main = next((f for f in found if f.stage is attribution.stage and f.cause is not None), None)
+    if main is None or main.nodes:
+        return list(found)
+    places = _places(session, walk, attribution)
+    if not places:
+        return list(found)
+    first = _with_place(main, places[0])
+    further = [_with_place(replace(main, evidence={}), place) for place in places[1:]]
+    result: list[Finding] = []
+    for finding in found:
+        result += [first, *further] if finding is main else [finding]
+    return result
+
+
+def _places(session: Session, walk: Walk, attribution: Attribution) -> list[Place]:
+    step = attribution.step
+    assert step is not None
+    if walk.wrong is None or attribution.stage is Stage.RUNTIME:
+        return []
+    trial = _telling(step.judgement.failures)
+    if trial is None:
+        return []
+    return _Meaning(session, walk, trial).places()
+
+
+def _telling(failures: Sequence[Trial]) -> Trial | None:
+    """The failing input set that shows most: one whose outputs could be compared, with the fewest elements."""
+    compared = [t for t in failures if t.error is None]
+    material = [t for t in compared if t.material] or compared
+    return min(material, key=lambda t: sum(a.size for a in t.inputs.arrays), default=None)
+
+
+def _with_place(finding: Finding, place: Place) -> Finding:
+    message = f"{finding.message}; introduced at {place.message}"
+    return replace(
+        finding, message=message, nodes=place.nodes, evidence={**finding.evidence, "located": place.evidence}
+    )
+
+
+@dataclass
+class _Meaning:
+    """Locates in the meaning lane.
+
+    Attributes:
+        session: of the check.
+        walk: with the last right and the first wrong checkpoint.
+        trial: that shows the failure.
+    """
+
+    session: Session
+    walk: Walk
+    trial: Trial
+
+    def places(self) -> list[Place]:
+        """Returns where the wrong checkpoint parts from the right one."""
+        wrong = self.walk.wrong
+        assert wrong is not None
+        good = self._good()
+        if good is None:
+            return []
+        executable: Any = wrong.executable
+        if hasattr(executable, "followed"):
+            faults, nodes = self._forced(executable, good)
+            if faults.faults and faults.cured:
+                return of_faults(faults, good, nodes)
+        bad = self._trace(executable)
+        frontier = find_frontier(good, bad, self._wrong_outputs(), rounded=wrong.stage is not Stage.LOAD_MODEL)
+        return of_frontier(frontier)
+
+    @property
+    def _inputs(self) -> InputSet:
+        return self.trial.inputs
+
+    @property
+    def _references(self) -> Sequence[ReferenceOutput]:
+        references = self.session.references
+        assert references is not None
+        confirmed: SourceReference = references.confirmed(references.inputs.index(self._inputs))
+        return confirmed.outputs
+
+    def _wrong_outputs(self) -> list[int]:
+        return [i for i, c in enumerate(self.trial.comparisons) if c.different]
+
+    def _good(self) -> TracedRun | None:
+        right = self.walk.right
+        if right is None or right.is_source:
+            return self.session.source.trace(self._inputs, draws=FLOOR_DRAWS, limit_bytes=LIMIT_BYTES)
+        return self._trace(right.executable)
+
+    def _trace(self, executable: Executable) -> TracedRun:
+        return executable.trace(
+            self._inputs, self.walk.known, draws=FLOOR_DRAWS, seed=self.session.options.seed, limit_bytes=LIMIT_BYTES
+        )
+
+    def _forced(self, executable: Followed, good: TracedRun) -> tuple[Faults, list[TracedNode]]:
+        known, seed = self.walk.known, self.session.options.seed
+        nodes: list[TracedNode] = []
+
+        def follow(see: See, draw: int | None) -> list[Any]:
+            return executable.followed(self._inputs, known, see, draw=draw, seed=seed)
+
+        def look(node: TracedNode, outputs: list[Any]) -> list[Any]:
+            nodes.append(node)
+            return outputs
+
+        follow(look, None)
+        pairs = pairs_by_name(good, nodes)
+        bad = executable.trace(self._inputs, known, draws=0, seed=seed, limit_bytes=LIMIT_BYTES)
+        pairs |= pairs_by_value(good, bad, pairs)
+        return find_faults(follow, good, pairs, self._scorer(executable)), nodes
+
+    def _scorer(self, executable: Executable) -> Any:
+        """Returns what judges outputs of the candidate by the source's, with the candidate's own noise allowed for."""
+        runs = executable.noisy(self._inputs, draws=OWN_DRAWS, seed=self.session.options.seed, known=self.walk.known)
+        expected = self._references
+
+        def score(outputs: Sequence[Any]) -> float:
+            if len(outputs) != len(expected):
+                return LARGEST_SCORE
+            worst = 0.0
+            for i, (reference, value) in enumerate(zip(expected, outputs, strict=True)):
+                column = [run[i] for run in runs if i < len(run) and run[i].shape == value.shape]
+                floor = elementwise_floor(value, column) if value.dtype.kind in "fc" and column else None
+                worst = max(worst, compare_meaning(reference, value, extra_floor=floor).score)
+            return worst
+
+        return score

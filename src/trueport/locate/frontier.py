@@ -1,0 +1,164 @@
+"""Where two runs part when names are lost: values are matched by what they are.
+
+A value of the source that the candidate has as well, in any order of elements, is matched. The source's nodes that only
+take matched values and make one that is not matched, on the way to a wrong output, are where the two part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueport.core.trace import TracedNode, TracedRun
+from trueport.oracle.thresholds import THRESHOLDS
+
+Array = NDArray[Any]
+RELATIVE = 1e-9
+"""Least relative difference of two values, in units of their largest element, that makes them different."""
+FOLDED = 1e-6
+"""The same where the candidate holds constants that its converter rounded."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Where two runs part.
+
+    Attributes:
+        source: nodes of the source, in order: what they take is matched, what they make is not.
+        candidate: nodes of the candidate of which the same holds.
+        region: how many of the source's nodes lie between the matched values and the wrong outputs.
+        matched: how many of the source's values the candidate has as well.
+        of: how many values the source has on the way to the wrong outputs.
+    """
+
+    source: tuple[TracedNode, ...]
+    candidate: tuple[TracedNode, ...]
+    region: int
+    matched: int
+    of: int
+
+
+def find_frontier(good: TracedRun, bad: TracedRun, wrong: Sequence[int], *, rounded: bool = False) -> Frontier:
+    """Returns where a candidate parts from its source.
+
+    Args:
+        good: a run of the source.
+        bad: a run of the candidate on the same inputs.
+        wrong: numbers of the outputs that are wrong.
+        rounded: the candidate holds constants that were computed in its own type.
+    """
+    tolerance = FOLDED if rounded else RELATIVE
+    ours = _matched(good, bad, tolerance)
+    theirs = _matched(bad, good, tolerance)
+    first, size, count = _parting(good, ours, wrong)
+    other, _, _ = _parting(bad, theirs, wrong)
+    return Frontier(first, other, size, len(ours & _way(good, wrong)), count)
+
+
+def pairs_by_name(good: TracedRun, bad_nodes: Sequence[TracedNode]) -> dict[str, str]:
+    """Returns value of the candidate -> value of the source of the same name."""
+    return {name: name for node in bad_nodes for name in node.outputs if name and name in good.values}
+
+
+def pairs_by_value(good: TracedRun, bad: TracedRun, named: Mapping[str, str]) -> dict[str, str]:
+    """Returns further pairs: values that no name connects and that are equal element by element."""
+    taken = set(named.values())
+    places: dict[tuple[int, ...], list[str]] = {}
+    for name, value in good.values.items():
+        if name not in taken and name not in good.constants and value.size > 1:
+            places.setdefault(value.shape, []).append(name)
+    found = {}
+    for name, value in bad.values.items():
+        if name in named or name in bad.constants or value.size <= 1 or value.dtype.kind not in "fc":
+            continue
+        for other in places.get(value.shape, ()):
+            if _near(good.values[other], value, good.floors.get(other)):
+                found[name] = other
+                break
+    return found
+
+
+def _near(want: Array, value: Array, floor: Array | None) -> bool:
+    if want.dtype.kind not in "fc" or not np.isfinite(value).all():
+        return False
+    allowed = np.abs(want) * 2.0**-46 + (0.0 if floor is None else THRESHOLDS.meaning * floor)
+    return bool((np.abs(value - want) <= allowed).all())
+
+
+def _matched(run: TracedRun, other: TracedRun, tolerance: float) -> frozenset[str]:
+    """Names of the values of a run that the other has as well, its elements in any order."""
+    table: dict[int, list[Array]] = {}
+    for value in other.values.values():
+        table.setdefault(value.size, []).append(value)
+    summaries = {size: np.array([_summary(v) for v in values]) for size, values in table.items()}
+    found = set()
+    for name, value in run.values.items():
+        rows = summaries.get(value.size)
+        if rows is None:
+            continue
+        mine = _summary(value)
+        scale = max(abs(mine[1]), 1e-300)
+        near = np.nonzero(np.abs(rows - mine).max(axis=1) <= 10 * tolerance * scale)[0]
+        if any(_same_elements(value, table[value.size][i], tolerance) for i in near):
+            found.add(name)
+    return frozenset(found)
+
+
+def _summary(value: Array) -> Array:
+    held = value.astype(np.float64) if value.dtype.kind != "c" else np.abs(value)
+    held = np.where(np.isfinite(held), held, 0.0)
+    return np.array([held.sum(), np.abs(held).sum()])
+
+
+def _same_elements(a: Array, b: Array, tolerance: float) -> bool:
+    x, y = np.sort(a, axis=None), np.sort(b, axis=None)
+    if x.dtype.kind not in "fc":
+        return bool(np.array_equal(x, y.astype(x.dtype, copy=False)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        largest = np.max(np.abs(x), initial=0.0, where=np.isfinite(x))
+        close = np.isclose(x, y, rtol=tolerance, atol=tolerance * float(largest), equal_nan=True)
+    return bool(close.all())
+
+
+def _way(run: TracedRun, wrong: Sequence[int]) -> set[str]:
+    """Names of all values from which a wrong output is computed."""
+    made = {name: node for node in run.nodes for name in node.outputs}
+    waiting = [run.outputs[i] for i in wrong if i < len(run.outputs) and run.outputs[i]]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in made:
+            waiting += [n for n in made[name].inputs if n]
+    return seen
+
+
+def _parting(run: TracedRun, matched: frozenset[str], wrong: Sequence[int]) -> tuple[tuple[TracedNode, ...], int, int]:
+    """Returns the nodes where a run parts from the other, the size of the region behind, and of the whole way."""
+    made = {name: node for node in run.nodes for name in node.outputs}
+    waiting = [run.outputs[i] for i in wrong if i < len(run.outputs) and run.outputs[i]]
+    region: dict[str, TracedNode] = {}
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in made:
+            continue
+        seen.add(name)
+        if name in matched and name not in run.outputs:
+            continue
+        region[made[name].name] = made[name]
+        waiting += [n for n in made[name].inputs if n]
+    order = {node.name: number for number, node in enumerate(run.nodes)}
+    ours = {name for node in region.values() for name in node.outputs} - matched
+
+    def open_inputs(node: TracedNode) -> bool:
+        return any(n in ours and n not in run.constants for n in node.inputs)
+
+    first = [node for node in region.values() if not open_inputs(node) and not set(node.outputs) <= run.constants]
+    return tuple(sorted(first, key=lambda n: order[n.name])), len(region), len(_way(run, wrong))

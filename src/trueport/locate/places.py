@@ -1,0 +1,114 @@
+"""What a locator answers: a place, with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from trueport.core.result import NodeRef
+from trueport.core.taxonomy import Role
+from trueport.core.trace import TracedNode, TracedRun
+from trueport.locate.forced import Faults, LocalError
+from trueport.locate.frontier import Frontier
+from trueport.oracle.compare import LARGEST_SCORE
+
+MOST_NODES = 20
+"""So many nodes of one place are listed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an error is introduced.
+
+    Attributes:
+        message: one sentence.
+        nodes: those that introduce it first, then what they were made from or into, then those that only pass it on.
+        evidence: JSON values.
+    """
+
+    message: str
+    nodes: tuple[NodeRef, ...] = ()
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def of_faults(faults: Faults, good: TracedRun, bad: Sequence[TracedNode]) -> list[Place]:
+    """Returns one place for each fault that a forced evaluation found, the gravest first."""
+    makers = {name: node for node in good.nodes for name in node.outputs}
+    made = {name: node for node in bad for name in node.outputs}
+    places = []
+    for error, severity in zip(faults.faults, faults.severity, strict=True):
+        source = makers.get(error.pair)
+        group = _group(error, made, faults.cut)
+        c = error.comparison
+        detail = c.detail or f"expected {c.reference}, got {c.candidate} at {list(c.index)} ({c.wrong} elements differ)"
+        named = _named(source) if source is not None else error.pair
+        message = f"{named} -> {' -> '.join(n.operator for n in group)}: {detail}, given the source's own values"
+        evidence = {
+            "how": "forced", "value": error.value, "local_score": _finite(c.score), "severity": _finite(severity),
+            "expected": c.reference, "got": c.candidate, "index": list(c.index), "wrong_elements": c.wrong,
+            "replacing_it_cures": faults.cured, "values_judged": faults.judged,
+            "sequence": [n.operator for n in group],
+        }  # fmt: skip
+        nodes = _refs([source] if source is not None else [], Role.INTRODUCES, c.score)
+        nodes += _refs(group, Role.INTRODUCES if source is None else Role.CONCERNED, c.score)
+        places.append(Place(message, tuple(nodes[:MOST_NODES]), evidence))
+    return places
+
+
+def of_frontier(frontier: Frontier) -> list[Place]:
+    """Returns the place at which two runs part; none where they do not part anywhere."""
+    if not frontier.source and not frontier.candidate:
+        return []
+    named = ", ".join(_named(n) for n in frontier.source[:3]) or "an operator that the source does not have"
+    message = (
+        f"the two part at {named}: everything before has the same values ({frontier.matched} of {frontier.of} values "
+        "on the way to the wrong outputs are found on both sides)"
+    )
+    evidence = {
+        "how": "matched by value", "matched": frontier.matched, "of": frontier.of, "behind": frontier.region,
+        "sequence": [n.operator for n in frontier.source],
+    }  # fmt: skip
+    nodes = _refs(frontier.source, Role.INTRODUCES, None) + _refs(
+        frontier.candidate, Role.CONCERNED if frontier.source else Role.INTRODUCES, None
+    )
+    return [Place(message, tuple(nodes[:MOST_NODES]), evidence)]
+
+
+def _group(error: LocalError, made: dict[str, TracedNode], cut: frozenset[str]) -> list[TracedNode]:
+    """The candidate's nodes between the cuts and a wrong value, in the order in which they are computed."""
+    found: list[TracedNode] = []
+    seen: set[str] = set()
+
+    def visit(name: str, *, first: bool = False) -> None:
+        stack = [(name, first, False)]
+        while stack:
+            value, top, done = stack.pop()
+            node = made.get(value)
+            if node is None or (value in cut and not top):
+                continue
+            if done:
+                found.append(node)
+                continue
+            if node.name in seen:
+                continue
+            seen.add(node.name)
+            stack.append((value, top, True))
+            stack += [(n, False, False) for n in reversed(node.inputs) if n]
+
+    visit(error.value, first=True)
+    return found
+
+
+def _named(node: TracedNode) -> str:
+    where = " ".join(part for part in (node.source, f"in {node.module}" if node.module else "") if part)
+    return f"{node.operator} '{node.name}'" + (f" ({where})" if where else "")
+
+
+def _refs(nodes: Sequence[TracedNode], role: Role, score: float | None) -> list[NodeRef]:
+    held = None if score is None else _finite(score)
+    return [NodeRef(n.name, n.operator, n.module, n.source, role, held) for n in nodes]
+
+
+def _finite(score: float) -> float:
+    return min(score, LARGEST_SCORE)
