@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from trueport.core.options import CheckOptions
 from trueport.core.result import Check, Elements, Finding, Floor, StageRecord
 from trueport.core.signature import signature
@@ -20,7 +22,8 @@ _KINDS = {Ending.TIMEOUT: Kind.TIMEOUT, Ending.MEMORY: Kind.MEMORY, Ending.SIGNA
 def lost_check(outcome: Outcome, options: CheckOptions, origin: str) -> Check:
     """Returns the check that was running when the worker was lost.
 
-    A process that died while trueport itself was judging says nothing about the converter: `inconclusive`.
+    A process that died while trueport itself was judging says nothing about the converter: `inconclusive`. One that
+    died in the search for the place of a failure had come to its verdict.
 
     Args:
         outcome: how the worker ended, with its events.
@@ -28,6 +31,10 @@ def lost_check(outcome: Outcome, options: CheckOptions, origin: str) -> Check:
         origin: the model as the user named it.
     """
     events = _since_last_check(outcome.events)
+    concluded = next((e for e in reversed(events) if e.get("event") == "locating"), None)
+    if concluded is not None:
+        check = msgspec.convert(concluded["check"], Check)
+        return with_note(check, f"the process {_ending(outcome)} while trueport searched for the place")
     begun: Mapping[str, Any] = next((e for e in reversed(events) if e.get("event") == "check-begins"), {})
     converter, runtime = begun.get("converter"), begun.get("runtime") or options.runtimes[0]
     last = next((e for e in reversed(events) if e.get("event") in ("stage", "judging")), None)
@@ -54,6 +61,13 @@ def lost_check(outcome: Outcome, options: CheckOptions, origin: str) -> Check:
         elapsed_s=outcome.elapsed_s, peak_memory_mb=outcome.peak_memory_mb, versions=base_versions(),
         seed=options.seed, repeat=_repeat(options, origin, converter, runtime),
     )  # fmt: skip
+
+
+def with_note(check: Check, message: str) -> Check:
+    """Returns a check with a finding that says why its failure was not located."""
+    identity = signature(stage=check.stage, symptom=None, kind=Kind.NOT_LOCATED, converter=check.converter)
+    note = Finding(identity, Kind.NOT_LOCATED, False, None, check.stage, None, message)
+    return replace(check, findings=(*check.findings, note))
 
 
 def _since_last_check(events: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
@@ -89,7 +103,5 @@ def _repeat(options: CheckOptions, origin: str, converter: str | None, runtime: 
 
 
 def _plain(options: CheckOptions) -> dict[str, Any]:
-    import msgspec
-
     plain: dict[str, Any] = msgspec.to_builtins(options)
     return plain

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from trueport.adapters.protocols import Converter, Runtime
 from trueport.api import findings as observed
-from trueport.api import locate
 from trueport.api.walk import Walk
 from trueport.bisect.judge import Judgement, Trial
 from trueport.bisect.references import EDGES, References
@@ -67,8 +66,7 @@ def check(
     reasons = doubts(session, attribution, coverage, steps)
     reasons += _further_doubts(session, runtime, hidden, as_it_is=as_it_is, others=bool(reasons))
     settled = _settled(session, attribution, reasons)
-    observations = observed.collect(session, walk, steps, settled, converter, converter_name, coverage, reasons, hidden)
-    found = locate.located(session, walk, settled, observations)
+    found = observed.collect(session, walk, steps, settled, converter, converter_name, coverage, reasons, hidden)
     main = next((f for f in found if f.stage is settled.stage and f.cause is not None), None)
     decisive = decisive_step(steps)
     return Check(

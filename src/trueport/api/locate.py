@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trueport.adapters.protocols import Executable, Followed
+from trueport.api.afterlife import with_note
 from trueport.bisect.judge import Trial
-from trueport.bisect.road import Attribution
-from trueport.core.result import Finding
-from trueport.core.taxonomy import Stage, Verdict
+from trueport.bisect.road import Step, attribute
+from trueport.core.result import Check, Finding
+from trueport.core.signature import signature
+from trueport.core.taxonomy import Role, Stage
 from trueport.core.trace import See, TracedNode, TracedRun
 from trueport.inputs.draw import InputSet
 from trueport.locate.forced import Faults, find_faults
@@ -36,41 +38,46 @@ OWN_DRAWS = 6
 """Noisy runs behind the candidate's own floors at its outputs."""
 
 
-def located(session: Session, walk: Walk, attribution: Attribution, found: Sequence[Finding]) -> list[Finding]:
-    """Returns the findings with the places in the one that explains the verdict; further places become findings.
+def located(session: Session, walk: Walk, steps: Sequence[Step], check: Check) -> Check:
+    """Returns a failed check with the places in the finding that explains the verdict; further places are findings.
+
+    The verdict and the stage stay as they are, whatever becomes of the search.
 
     Args:
         session: of the check.
         walk: of the conversion.
-        attribution: verdict and stage as they were settled.
-        found: all findings.
+        steps: of the road, the runtime's last.
+        check: as it was concluded.
     """
-    failed = attribution.verdict in (Verdict.DIVERGENT, Verdict.CRASHED) and attribution.step is not None
-    if not failed or not session.options.locate:
-        return list(found)
-    main = next((f for f in found if f.stage is attribution.stage and f.cause is not None), None)
+    main = next((f for f in check.findings if f.stage is check.stage and f.cause is not None), None)
     if main is None or main.nodes:
-        return list(found)
-    places = _places(session, walk, attribution)
+        return check
+    try:
+        places = _places(session, walk, steps, check.stage)
+    except Exception as error:  # noqa: BLE001 - the search is ours, and the verdict does not hang on it
+        return with_note(check, f"the search for the place ended with {type(error).__name__}: {error}")
     if not places:
-        return list(found)
-    first = _with_place(main, places[0])
-    further = [_with_place(replace(main, evidence={}), place) for place in places[1:]]
-    result: list[Finding] = []
-    for finding in found:
-        result += [first, *further] if finding is main else [finding]
-    return result
+        return check
+    dtypes = tuple(dict.fromkeys(spec.example.dtype.name for spec in session.specs))
+    first = _with_place(main, places[0], check.converter, dtypes)
+    further = [_with_place(replace(main, evidence={}), place, check.converter, dtypes) for place in places[1:]]
+    found: list[Finding] = []
+    for finding in check.findings:
+        found += [first, *further] if finding is main else [finding]
+    return replace(check, findings=tuple(found), explanation=f"{check.explanation} {_sentence(places)}")
 
 
-def _places(session: Session, walk: Walk, attribution: Attribution) -> list[Place]:
-    step = attribution.step
-    assert step is not None
-    if walk.wrong is None or attribution.stage is Stage.RUNTIME:
+def _places(session: Session, walk: Walk, steps: Sequence[Step], stage: Stage | None) -> list[Place]:
+    step = attribute(steps, whole_file=session.options.candidate is not None).step
+    if step is None or walk.wrong is None or stage is Stage.RUNTIME:
         return []
     trial = _telling(step.judgement.failures)
-    if trial is None:
-        return []
-    return _Meaning(session, walk, trial).places()
+    return [] if trial is None else _Meaning(session, walk, trial).places()
+
+
+def _sentence(places: Sequence[Place]) -> str:
+    more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+    return f"It is introduced at {places[0].message}{more}."
 
 
 def _telling(failures: Sequence[Trial]) -> Trial | None:
@@ -80,10 +87,19 @@ def _telling(failures: Sequence[Trial]) -> Trial | None:
     return min(material, key=lambda t: sum(a.size for a in t.inputs.arrays), default=None)
 
 
-def _with_place(finding: Finding, place: Place) -> Finding:
-    message = f"{finding.message}; introduced at {place.message}"
+def _with_place(finding: Finding, place: Place, converter: str | None, dtypes: Sequence[str]) -> Finding:
+    """A finding that knows its operators has the signature of these operators."""
+    operators = [node.op_type for node in place.nodes if node.role is Role.INTRODUCES]
+    identity = signature(
+        stage=finding.stage, symptom=finding.symptom, kind=finding.kind, converter=converter, operators=operators,
+        dtypes=dtypes,
+    )  # fmt: skip
     return replace(
-        finding, message=message, nodes=place.nodes, evidence={**finding.evidence, "located": place.evidence}
+        finding,
+        signature=identity,
+        message=f"{finding.message}; introduced at {place.message}",
+        nodes=place.nodes,
+        evidence={**finding.evidence, "located": place.evidence},
     )
 
 

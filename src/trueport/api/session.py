@@ -19,13 +19,14 @@ from trueport.adapters import runtimes as runtime_registry
 from trueport.adapters.engines import source_engine
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.protocols import Converter, ConverterOptions, Runtime, Unseen
-from trueport.api import conclude, metric, save, vote
+from trueport.api import conclude, locate, metric, save, vote
 from trueport.api.walk import Walk
 from trueport.bisect.references import References, collect, draw_until_comparable
 from trueport.core.errors import UsageError
 from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, InputInfo, SubjectInfo, exit_code
 from trueport.core.subject import Subject
+from trueport.core.taxonomy import Verdict
 from trueport.inputs.draw import draw_inputs, fewer, redraw
 from trueport.inputs.spec import DynamicAxis
 from trueport.oracle.noise import SCREEN, SCREEN_LARGE
@@ -129,7 +130,12 @@ class Session:
             self, walk, steps, converter=converter, converter_name=name, runtime=runtime,
             elapsed_s=spent_s + time.perf_counter() - started,
         )  # fmt: skip
-        return vote.Voter(metric.with_metric(made, self, walk.file, runtime), steps)
+        made = metric.with_metric(made, self, walk.file, runtime)
+        if self.options.locate and made.verdict in (Verdict.DIVERGENT, Verdict.CRASHED):
+            # The verdict stands; a process that is lost in the search must not take it along.
+            self.emit({"event": "locating", "check": _plain(made)})
+            made = locate.located(self, walk, steps, made)
+        return vote.Voter(made, steps)
 
     def _converter(self, name: str | None) -> Converter:
         if self.options.candidate is not None:

@@ -111,6 +111,7 @@ class Kind(StrEnum):
     METRIC = "metric"
     VOTE = "vote"
     FEWER_INPUTS = "fewer-inputs"
+    NOT_LOCATED = "not-located"
 
 
 class Role(StrEnum):
