@@ -74,6 +74,35 @@ def refusing():
 def nothing():
     return tf.function(lambda x: None, input_signature=[SPEC])
 
+def _weighted(z, a, *, m, b=None):
+    total = z - 2 * a + 3 * m["q"] - 4 * m["p"]
+    return total if b is None else total + 5 * b
+
+def with_kwargs():
+    ones = tf.ones((2,))
+    return tf.function(_weighted), (ones,), {"m": {"q": ones, "p": 2 * ones}, "b": 3 * ones, "a": 4 * ones}
+
+def with_kwargs_twice():
+    ones = tf.ones((2,))
+    return tf.function(lambda z, a: z - 2 * a), (), {"z": ones, "a": 4 * ones}
+with_kwargs_twice.inputs = [{"a": tf.zeros((2,)), "z": tf.ones((2,))}]
+
+def foreign_names():
+    spec = [tf.TensorSpec((2,), tf.float32, name) for name in ("first", "second")]
+    return tf.function(lambda z, a: z - 2 * a, input_signature=spec)
+foreign_names.inputs = {"z": tf.ones((2,)), "a": tf.zeros((2,))}
+
+def strange_names():
+    return foreign_names()
+strange_names.inputs = [{"q": tf.ones((2,)), "p": tf.zeros((2,))}]
+
+class Called(tf.keras.Model):
+    def call(self, z, a=None, training=False):
+        return z - 2 * a
+
+def keras_kwargs():
+    return Called(), (), {"z": tf.ones((2, 3)), "a": tf.fill((2, 3), 4.0)}
+
 def too_many():
     return signed, (tf.ones((2, 3)), tf.ones((2, 3)))
 """
@@ -159,11 +188,24 @@ def test_a_fixed_axis_cannot_be_made_dynamic(file):
 
 
 @pytest.mark.parametrize(
+    ("name", "expected"),
+    [("with_kwargs", 1 - 8 + 3 - 8 + 15), ("with_kwargs_twice", 1 - 8), ("keras_kwargs", 1 - 8), ("foreign_names", 1)],
+)
+def test_keyword_arguments_are_bound_by_name(file, name, expected):
+    subject = _loaded(file, name)
+    (output,) = subject.model(subject.examples[0].kwargs)
+    np.testing.assert_array_equal(output, np.full(output.shape, expected, np.float32))
+    for example in subject.examples[1:]:
+        np.testing.assert_array_equal(subject.model(example.kwargs)[0], np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
         ("refusing", SourceError, "cannot reshape|Cannot reshape"),
         ("nothing", UsageError, "returns none"),
         ("too_many", UsageError, "hold 1 tensors"),
+        ("strange_names", UsageError, "no input 'q'.*first, second"),
     ],
 )
 def test_what_cannot_be_used_is_refused(file, name, kind, message):
