@@ -7,18 +7,17 @@ may touch files, the network or Python is refused before anything of it runs (`t
 from __future__ import annotations
 
 import hashlib
-import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from trueport.adapters.sources.files import existing_file
 from trueport.adapters.sources.fingerprint import sha256_of_file
+from trueport.adapters.sources.keras_file import load_keras
 from trueport.adapters.sources.registry import SourceRequest
 from trueport.adapters.sources.tensorflow_setup import import_tensorflow
 from trueport.adapters.sources.tensorflow_source import source_of
-from trueport.adapters.sources.tensorflow_subject import subject_of_source, subject_of_tensorflow
-from trueport.adapters.sources.tensorflow_trust import ReachingNode, reaching_of_graph, reaching_of_meta_graph
+from trueport.adapters.sources.tensorflow_subject import subject_of_source
+from trueport.adapters.sources.tensorflow_trust import reaching_of_meta_graph, require_inside
 from trueport.adapters.sources.wording import listed
 from trueport.core.errors import UsageError
 from trueport.core.subject import Subject
@@ -41,44 +40,7 @@ def load(request: SourceRequest) -> Subject:
     path = Path(request.spec).expanduser()
     if path.is_dir():
         return _saved_model(path, request)
-    return _keras_file(existing_file(request.spec), request)
-
-
-# ---------------------------------------------------------------------- Keras
-
-
-def _keras_file(path: Path, request: SourceRequest) -> Subject:
-    import_tensorflow()
-    import keras
-
-    if path.suffix.lower() == ".keras" and not zipfile.is_zipfile(path):
-        raise UsageError(f"expected '{path}' to be a zip archive as Keras writes it; it is none, or cut off")
-    try:
-        model = keras.saving.load_model(str(path), compile=False, safe_mode=not request.trust_pickle)
-    except Exception as error:
-        raise UsageError(_why_not(path, error, trusted=request.trust_pickle)) from error
-    where = f"'{path}'"
-    subject = subject_of_tensorflow(
-        model, None, {}, None, name=path.stem, sha256=sha256_of_file(path), request=request, where=where
-    )
-    if not request.trust_pickle:
-        _require_inside(reaching_of_graph(subject.model.function.graph.as_graph_def()), where)
-    return subject
-
-
-def _why_not(path: Path, error: Exception, *, trusted: bool) -> str:
-    message = " ".join(str(error).split())
-    if not trusted and ("safe_mode" in message or "unsafe" in message.lower() or "lambda" in message.lower()):
-        return (
-            f"'{path}' holds Python code (a Lambda layer), which is not run unless you trust the file; "
-            "give --trust-pickle if you do"
-        )
-    return (
-        f"expected '{path}' to be a model saved by Keras; it cannot be loaded: {type(error).__name__}: {message[:400]}"
-    )
-
-
-# ---------------------------------------------------------------------- SavedModel
+    return load_keras(existing_file(request.spec), request)
 
 
 def _saved_model(folder: Path, request: SourceRequest) -> Subject:
@@ -90,7 +52,7 @@ def _saved_model(folder: Path, request: SourceRequest) -> Subject:
     tf = import_tensorflow()
     meta = _meta_graph(file)
     if not request.trust_pickle:
-        _require_inside(reaching_of_meta_graph(meta), f"'{folder}'")
+        require_inside(reaching_of_meta_graph(meta), f"'{folder}'")
     try:
         loaded = tf.saved_model.load(str(folder))
     except Exception as error:
@@ -121,18 +83,6 @@ def _require_own_files(folder: Path) -> None:
                 f"expected the SavedModel '{folder}' to hold plain files; '{path.relative_to(folder)}' is none, or a "
                 "broken link"
             )
-
-
-def _require_inside(reaching: Sequence[ReachingNode], where: str) -> None:
-    if not reaching:
-        return
-    first = reaching[0]
-    more = f" (and {len(reaching) - 1} more such nodes)" if len(reaching) > 1 else ""
-    raise UsageError(
-        f"{where} holds the operator {first.operator} (node '{first.node}' in {first.place}){more}; expected operators "
-        "that stay inside the model: this one may read or write files, use the network or run Python. It is not run "
-        "unless you trust the model; give --trust-pickle if you do"
-    )
 
 
 def _meta_graph(file: Path) -> Any:

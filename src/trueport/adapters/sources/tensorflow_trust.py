@@ -10,11 +10,12 @@ of the user's offers under a name of its own, which nobody calls here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trueport.adapters.sources.tensorflow_operators import may_reach_out, reaches_out_at_once
+from trueport.core.errors import UsageError
 
 _PLAIN_OBJECT = "_generic_user_object"
 _SIGNATURES = "signatures"
@@ -62,6 +63,23 @@ def reaching_of_graph(definition: Any) -> list[ReachingNode]:
     """
     library = _Library(definition.library)
     return sorted(set(library.reaching([], definition.node)))
+
+
+def require_inside(reaching: Sequence[ReachingNode], where: str) -> None:
+    """Refuses a graph that holds nodes that reach out.
+
+    Raises:
+        UsageError: it does; the message names the first one.
+    """
+    if not reaching:
+        return
+    first = reaching[0]
+    more = f" (and {len(reaching) - 1} more such nodes)" if len(reaching) > 1 else ""
+    raise UsageError(
+        f"{where} holds the operator {first.operator} (node '{first.node}' in {first.place}){more}; expected operators "
+        "that stay inside the model: this one may read or write files, use the network or run Python. It is not run "
+        "unless you trust the model; give --trust-pickle if you do"
+    )
 
 
 class _Library:

@@ -38,6 +38,27 @@ def keras_text():
     ids = tf.keras.Input((4,), name="ids", dtype="int32")
     return tf.keras.Model(ids, tf.keras.layers.Dense(2)(tf.keras.layers.Embedding(7, 3)(ids)))
 
+TABLE = tf.reshape(tf.range(20.0), (10, 2))
+IDS = [tf.TensorSpec((4,), tf.int32, "ids")]
+
+def shifted_up():
+    return tf.function(lambda ids: tf.gather(TABLE, ids + 2), input_signature=IDS)
+
+def shifted_down():
+    return tf.function(lambda ids: tf.gather(TABLE, tf.cast(tf.constant(-3) + ids, tf.int64)), input_signature=IDS)
+
+def both_ways():
+    return tf.function(lambda ids: (tf.gather(TABLE, ids), tf.gather(TABLE, ids - 1)), input_signature=IDS)
+
+def shifted_by_another():
+    return tf.function(lambda ids: tf.gather(TABLE, ids + tf.reduce_sum(ids)), input_signature=IDS)
+
+def shifted_by_each():
+    return tf.function(lambda ids: tf.gather(TABLE, ids + tf.constant([0, 1, 2, 3])), input_signature=IDS)
+
+def chosen():
+    return tf.function(lambda ids: tf.gather(TABLE, tf.where(ids > 5, ids, 0)), input_signature=IDS)
+
 def keras_dict():
     a, b = tf.keras.Input((4,), name="a"), tf.keras.Input((4,), name="b")
     return tf.keras.Model({"b": b, "a": a}, {"second": a + b, "first": a - 2 * b})
@@ -152,6 +173,24 @@ def test_indices_stay_within_their_table(file):
     assert leaf.domain is not None
     assert (leaf.domain.low, leaf.domain.high) == (0, 6)
     assert leaf.example.max() <= 6
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("shifted_up", (-2, 7)),
+        ("shifted_down", (3, 12)),
+        ("both_ways", (1, 9)),
+        ("shifted_by_another", None),
+        ("shifted_by_each", (0, 6)),
+        ("chosen", (0, 9)),
+    ],
+)
+def test_what_is_added_to_indices_shifts_their_range(file, name, expected):
+    (leaf,) = tensorflow_leaves(_loaded(file, name))
+    assert (None if leaf.domain is None else (leaf.domain.low, leaf.domain.high)) == expected
+    if expected is not None:
+        assert expected[0] <= leaf.example.min() <= leaf.example.max() <= expected[1]
 
 
 def test_a_dict_of_inputs_is_fed_by_name(file):
