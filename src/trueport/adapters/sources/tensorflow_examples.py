@@ -136,9 +136,10 @@ def _values(info: SourceInput, shape: tuple[int, ...], domain: Domain | None, rn
         return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     if is_integer_type(dtype):
         high = 255 if dtype.name == "uint8" else _MOST_INTEGER
+        low = 0
         if domain is not None and domain.high is not None:
-            high = int(domain.high)
-        held = typed(np.asarray(rng.integers(0, high, size=shape, endpoint=True)), dtype)
+            low, high = int(domain.low or 0), int(domain.high)
+        held = typed(np.asarray(rng.integers(low, high, size=shape, endpoint=True)), dtype)
     elif is_float_type(dtype):
         held = typed(np.asarray(rng.standard_normal(shape)), dtype)
     else:
