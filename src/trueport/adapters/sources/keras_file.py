@@ -7,7 +7,7 @@ from pathlib import Path
 from trueport.adapters.sources.fingerprint import sha256_of_file
 from trueport.adapters.sources.keras_config import foreign_parts, require_sound_archive
 from trueport.adapters.sources.registry import SourceRequest
-from trueport.adapters.sources.tensorflow_setup import import_tensorflow
+from trueport.adapters.sources.tensorflow_setup import import_tensorflow, require_tensorflow_backend
 from trueport.adapters.sources.tensorflow_subject import subject_of_tensorflow
 from trueport.adapters.sources.tensorflow_trust import reaching_of_graph, require_inside
 from trueport.adapters.sources.wording import listed
@@ -24,6 +24,8 @@ def load_keras(path: Path, request: SourceRequest) -> Subject:
         SourceError: the model raises when it is traced.
     """
     import_tensorflow()
+    where = f"'{path}'"
+    require_tensorflow_backend(where)
     import keras
 
     if path.suffix.lower() == ".keras":
@@ -32,7 +34,6 @@ def load_keras(path: Path, request: SourceRequest) -> Subject:
         model = keras.saving.load_model(str(path), compile=False, safe_mode=not request.trust_pickle)
     except Exception as error:
         raise UsageError(_why_not(path, error, trusted=request.trust_pickle)) from error
-    where = f"'{path}'"
     subject = subject_of_tensorflow(
         model, None, {}, None, name=path.stem, sha256=sha256_of_file(path), request=request, where=where
     )

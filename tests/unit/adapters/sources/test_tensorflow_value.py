@@ -83,6 +83,45 @@ def structured():
 def undeclared():
     return Nested()
 
+def called():
+    model = Nested()
+    model({"u": tf.ones((2, 3)), "v": tf.zeros((2, 3))})
+    return model
+
+class Two(tf.keras.Model):
+    def call(self, x, y):
+        return x - 2 * y
+
+def called_with_two():
+    model = Two()
+    model(tf.ones((2, 3)), tf.zeros((2, 3)))
+    return model
+
+class Looking(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.table = tf.keras.layers.Embedding(5, 2)
+    def call(self, ids):
+        return self.table(ids)
+
+def called_with_ids():
+    model = Looking()
+    model(tf.zeros((2, 3), tf.int32))
+    return model
+
+def nested_outputs():
+    def outputs(x):
+        return {"b": {"y": x, "x": x * 2}, "a": [x + 1, None], "c": {}}
+    return tf.function(outputs, input_signature=[SPEC])
+
+def ragged_output():
+    def outputs(x):
+        return {"r": tf.RaggedTensor.from_row_splits(x, [0, 1, 2]), "s": tf.sparse.from_dense(x)}
+    return tf.function(outputs, input_signature=[tf.TensorSpec((2, 3), tf.float32)])
+
+def tuple_of_dicts():
+    return tf.function(lambda x: (x, {"k": x * 2}), input_signature=[SPEC])
+
 def masked():
     def total(ids, mask):
         return tf.reduce_sum(ids * mask)
@@ -214,6 +253,52 @@ def test_a_keras_model_runs_for_inference(file):
 def test_a_keras_model_without_inputs_needs_args(file):
     with pytest.raises(UsageError, match=r"declare its inputs"):
         _loaded(file, "undeclared")
+
+
+def test_a_keras_model_that_was_called_is_run_on_batches_of_what_it_saw(file):
+    subject = _loaded(file, "called")
+    assert [i.shape for i in subject.model.inputs] == [(None, 3)] * 2
+    values = {name: np.ones((4, 3), np.float32) for name in subject.examples[0].kwargs}
+    np.testing.assert_array_equal(subject.model(values)[0], np.full((4, 3), 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("called_with_ids", "reads indices"), ("called_with_two", "takes x, y, of which")]
+)
+def test_what_keras_does_not_record_is_not_guessed(file, name, message):
+    with pytest.raises(UsageError, match=rf"{message}.*\(model, args\)"):
+        _loaded(file, name)
+
+
+def test_outputs_in_dicts_are_named_by_their_paths(file):
+    model = _loaded(file, "nested_outputs").model
+    values = model({"x": np.ones((2, 3), np.float32)})
+    named = {name: value[0, 0] for (name, _), value in zip(model.outputs, values, strict=True)}
+    assert named == {"a.0": 2, "b.x": 2, "b.y": 1}
+
+
+def test_tensors_of_several_tensors_are_outputs(file):
+    subject = _loaded(file, "ragged_output")
+    values = subject.model(subject.examples[0].kwargs)
+    names = [name for name, _ in subject.model.outputs]
+    assert names == ["r.values", "r.row_splits", "s.indices", "s.values", "s.dense_shape"]
+    assert [v.shape for v in values] == [(2, 3), (3,), (6, 2), (6,), (2,)]
+    np.testing.assert_array_equal(values[1], [0, 1, 2])
+
+
+def test_a_dict_within_a_tuple_is_no_less_an_output(file):
+    subject = _loaded(file, "tuple_of_dicts")
+    values = subject.model(subject.examples[0].kwargs)
+    assert len(values) == len(subject.model.outputs) == 2
+    np.testing.assert_array_equal(values[1], 2 * values[0])
+
+
+def test_another_backend_of_keras_is_refused(file, monkeypatch):
+    import keras
+
+    monkeypatch.setattr(keras.config, "backend", lambda: "torch")
+    with pytest.raises(UsageError, match="its backend is torch: set KERAS_BACKEND=tensorflow"):
+        _loaded(file, "structured")
 
 
 def test_axes_of_one_size_vary_together(file):
