@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,19 @@ BATCH, PIXELS, LENGTH = 2, 32, 8
 MOST_ELEMENTS = 2**28
 _MOST_INTEGER = 9
 _FORMS = "a dict of arrays by input name, a tuple in the order of the inputs, or a list of several of these"
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call of a model.
+
+    Attributes:
+        args: by position.
+        kwargs: by the name of the parameter, whatever their order.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
 
 
 def choose_examples(source: TensorFlowSource, given: Any, request: SourceRequest, where: str) -> tuple[Example, ...]:
@@ -64,7 +77,8 @@ def examples_of(value: Any, source: TensorFlowSource, where: str) -> tuple[Examp
     """Returns the examples that a user wrote in Python.
 
     Args:
-        value: a dict of arrays by input name, a tuple in the order of the inputs, one array, or a list of several.
+        value: a dict of arrays by input name, a tuple in the order of the inputs, one array, a `Call`, or a list of
+            several.
         source: the function.
         where: the place for messages.
 
@@ -122,9 +136,10 @@ def _values(info: SourceInput, shape: tuple[int, ...], domain: Domain | None, rn
         return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     if is_integer_type(dtype):
         high = 255 if dtype.name == "uint8" else _MOST_INTEGER
+        low = 0
         if domain is not None and domain.high is not None:
-            high = int(domain.high)
-        held = typed(np.asarray(rng.integers(0, high, size=shape, endpoint=True)), dtype)
+            low, high = int(domain.low or 0), int(domain.high)
+        held = typed(np.asarray(rng.integers(low, high, size=shape, endpoint=True)), dtype)
     elif is_float_type(dtype):
         held = typed(np.asarray(rng.standard_normal(shape)), dtype)
     else:
@@ -134,19 +149,52 @@ def _values(info: SourceInput, shape: tuple[int, ...], domain: Domain | None, rn
 
 def _one(value: Any, source: TensorFlowSource, where: str) -> dict[str, Array]:
     names = [info.name for info in source.inputs]
-    if isinstance(value, Mapping) and set(value) <= set(names):
+    if isinstance(value, Mapping) and not set(value) <= set(names):
+        if set(value) <= set(source.function.function_type.parameters):
+            value = Call((), value)
+        elif _is_structure(value, source):
+            value = (value,)
+    if isinstance(value, Mapping):
         return _fitted({str(name): item for name, item in value.items()}, source, where)
-    if isinstance(value, Mapping | tuple):
-        leaves = [v for v in import_tensorflow().nest.flatten(value) if _is_array(v)]
+    if isinstance(value, Call):
+        leaves = _arrays(_ordered(value, source, where))
+    elif isinstance(value, tuple):
+        leaves = _arrays(value)
     elif _is_array(value):
         leaves = [value]
     else:
         raise UsageError(f"expected {where} to be {_FORMS}; got {described(value)}")
     if len(leaves) != len(names):
+        held = (value.args, value.kwargs) if isinstance(value, Call) else value
         raise UsageError(
-            f"expected {where} to hold {len(names)} tensors ({', '.join(names)}), got {len(leaves)}: {described(value)}"
+            f"expected {where} to hold {len(names)} tensors ({', '.join(names)}), got {len(leaves)}: {described(held)}"
         )
     return _fitted(dict(zip(names, leaves, strict=True)), source, where)
+
+
+def _ordered(call: Call, source: TensorFlowSource, where: str) -> list[Any]:
+    """Returns the arguments in the order of the inputs: positional parameters, then the others by name."""
+    if not call.kwargs:
+        return list(call.args)
+    try:
+        bound = source.function.function_type.bind(*call.args, **call.kwargs)
+    except TypeError as error:
+        raise UsageError(f"expected {where} to fit the parameters of the function; {error}") from error
+    parameters = source.function.function_type.parameters.values()
+    named = sorted(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    placed = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    return [bound.arguments[name] for name in (*placed, *named) if name in bound.arguments]
+
+
+def _is_structure(value: Mapping[str, Any], source: TensorFlowSource) -> bool:
+    """Tells whether a dict has the keys of the one structured argument that a model takes."""
+    args, _ = source.function.structured_input_signature
+    taken = args[0] if len(args) == 1 else getattr(source.owner, "_inputs_struct", None)
+    return isinstance(taken, Mapping) and set(taken) == set(value)
+
+
+def _arrays(structure: Any) -> list[Any]:
+    return [leaf for leaf in import_tensorflow().nest.flatten(structure) if _is_array(leaf)]
 
 
 def _is_array(value: Any) -> bool:

@@ -1,22 +1,23 @@
 """`model.keras`, `model.h5` and SavedModel folders as sources.
 
-None of them runs code of its own unless the user says so: Keras loads in safe mode, and a SavedModel whose graphs hold
-operators that touch files or call Python is refused before it is loaded.
+None of them runs code of its own unless the user says so: Keras loads in safe mode, and a graph with operators that
+may touch files, the network or Python is refused before anything of it runs (`tensorflow_trust`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from pathlib import Path
 from typing import Any
 
 from trueport.adapters.sources.files import existing_file
 from trueport.adapters.sources.fingerprint import sha256_of_file
+from trueport.adapters.sources.keras_file import load_keras
 from trueport.adapters.sources.registry import SourceRequest
 from trueport.adapters.sources.tensorflow_setup import import_tensorflow
 from trueport.adapters.sources.tensorflow_source import source_of
-from trueport.adapters.sources.tensorflow_subject import subject_of_source, subject_of_tensorflow
+from trueport.adapters.sources.tensorflow_subject import subject_of_source
+from trueport.adapters.sources.tensorflow_trust import reaching_of_meta_graph, require_inside
 from trueport.adapters.sources.wording import listed
 from trueport.core.errors import UsageError
 from trueport.core.subject import Subject
@@ -24,11 +25,8 @@ from trueport.core.subject import Subject
 _GRAPH_FILE = "saved_model.pb"
 _DEFAULT_SIGNATURE = "serving_default"
 _BOOKKEEPING = "__saved_model_init_op"
-_REACHES_OUT = frozenset(
-    {"ReadFile", "WriteFile", "MatchingFiles", "PyFunc", "PyFuncStateless", "EagerPyFunc", "DebugIdentity",
-     "DebugIdentityV2", "DebugIdentityV3", "DumpTensor", "LegacyParallelInterleaveDatasetV2"}
-)  # fmt: skip
-"""Operators that read or write files of any name, or run Python."""
+_LARGEST_GRAPH_BYTES = 2**31 - 1
+"""What a protobuf message may have."""
 
 
 def load(request: SourceRequest) -> Subject:
@@ -42,53 +40,19 @@ def load(request: SourceRequest) -> Subject:
     path = Path(request.spec).expanduser()
     if path.is_dir():
         return _saved_model(path, request)
-    return _keras_file(existing_file(request.spec), request)
-
-
-# ---------------------------------------------------------------------- Keras
-
-
-def _keras_file(path: Path, request: SourceRequest) -> Subject:
-    import_tensorflow()
-    import keras
-
-    if path.suffix.lower() == ".keras" and not zipfile.is_zipfile(path):
-        raise UsageError(f"expected '{path}' to be a zip archive as Keras writes it; it is none, or cut off")
-    try:
-        model = keras.saving.load_model(str(path), compile=False, safe_mode=not request.trust_pickle)
-    except Exception as error:
-        raise UsageError(_why_not(path, error, trusted=request.trust_pickle)) from error
-    return subject_of_tensorflow(
-        model, None, {}, None, name=path.stem, sha256=sha256_of_file(path), request=request, where=f"'{path}'"
-    )
-
-
-def _why_not(path: Path, error: Exception, *, trusted: bool) -> str:
-    message = " ".join(str(error).split())
-    if not trusted and ("safe_mode" in message or "unsafe" in message.lower() or "lambda" in message.lower()):
-        return (
-            f"'{path}' holds Python code (a Lambda layer), which is not run unless you trust the file; "
-            "give --trust-pickle if you do"
-        )
-    return (
-        f"expected '{path}' to be a model saved by Keras; it cannot be loaded: {type(error).__name__}: {message[:400]}"
-    )
-
-
-# ---------------------------------------------------------------------- SavedModel
+    return load_keras(existing_file(request.spec), request)
 
 
 def _saved_model(folder: Path, request: SourceRequest) -> Subject:
     file = folder / _GRAPH_FILE
     if not file.is_file():
         raise UsageError(f"expected the folder '{folder}' to be a SavedModel; it holds no {_GRAPH_FILE}")
+    if not request.trust_pickle:
+        _require_own_files(folder)
     tf = import_tensorflow()
-    reaching = sorted(_operators(file) & _REACHES_OUT)
-    if reaching and not request.trust_pickle:
-        raise UsageError(
-            f"'{folder}' holds operators that touch files or run Python ({listed(reaching)}); they are not run unless "
-            "you trust the model; give --trust-pickle if you do"
-        )
+    meta = _meta_graph(file)
+    if not request.trust_pickle:
+        require_inside(reaching_of_meta_graph(meta), f"'{folder}'")
     try:
         loaded = tf.saved_model.load(str(folder))
     except Exception as error:
@@ -104,24 +68,41 @@ def _saved_model(folder: Path, request: SourceRequest) -> Subject:
     )
 
 
-def _operators(file: Path) -> set[str]:
-    """Returns every operator in the graphs and functions of a SavedModel, from the file alone."""
+def _require_own_files(folder: Path) -> None:
+    """Refuses a folder with members that are no plain files or lie elsewhere."""
+    home = folder.resolve()
+    for path in sorted(folder.rglob("*")):
+        if not path.resolve().is_relative_to(home):
+            raise UsageError(
+                f"expected all files of the SavedModel '{folder}' to lie in it; '{path.relative_to(folder)}' is a link "
+                "to another place; copy the folder with its links resolved (cp -rL), or give --trust-pickle if you "
+                "trust the model"
+            )
+        if not (path.is_file() or path.is_dir()):
+            raise UsageError(
+                f"expected the SavedModel '{folder}' to hold plain files; '{path.relative_to(folder)}' is none, or a "
+                "broken link"
+            )
+
+
+def _meta_graph(file: Path) -> Any:
+    """Returns the only graph of a SavedModel, from the file alone."""
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # ships no type hints
     from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
+    size = file.stat().st_size
+    if size > _LARGEST_GRAPH_BYTES:
+        raise UsageError(f"expected '{file}' to have at most {_LARGEST_GRAPH_BYTES:,} bytes, got {size:,}")
     parsed = SavedModel()
     try:
         parsed.ParseFromString(file.read_bytes())
     except DecodeError as error:
         raise UsageError(f"expected '{file}' to be the graph of a SavedModel; it cannot be parsed: {error}") from error
-    if not parsed.meta_graphs:
-        raise UsageError(f"expected '{file}' to hold a graph; it holds none")
-    found: set[str] = set()
-    for meta in parsed.meta_graphs:
-        found.update(node.op for node in meta.graph_def.node)
-        for function in meta.graph_def.library.function:
-            found.update(node.op for node in function.node_def)
-    return found
+    if len(parsed.meta_graphs) != 1:
+        tags = "; ".join(", ".join(sorted(meta.meta_info_def.tags)) or "no tag" for meta in parsed.meta_graphs)
+        held = f"it holds {len(parsed.meta_graphs)} ({tags})" if tags else "it holds none"
+        raise UsageError(f"expected '{file}' to hold one graph; {held}; save one of them on its own")
+    return parsed.meta_graphs[0]
 
 
 def _signature(loaded: Any, folder: Path) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from types import ModuleType
 
-from trueport.core.errors import MissingToolError
+from trueport.core.errors import MissingToolError, UsageError
 
 _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "AUTOGRAPH_VERBOSITY": "0"}
 INSTALL = "pip install 'trueport[tensorflow]'"
@@ -41,3 +41,24 @@ def import_tensorflow(threads: int | None = None) -> ModuleType:
         pass
     module: ModuleType = tf
     return module
+
+
+def require_tensorflow_backend(where: str) -> None:
+    """Refuses to go on where Keras computes with another framework.
+
+    Args:
+        where: the model, for messages.
+
+    Raises:
+        UsageError: so it does.
+    """
+    advice = "set KERAS_BACKEND=tensorflow (or `backend` in ~/.keras/keras.json)"
+    wanted = os.environ.get("KERAS_BACKEND") or "another one"
+    try:
+        import keras
+    except ImportError as error:
+        raise UsageError(f"expected Keras to run {where} on TensorFlow; its backend is {wanted}, which cannot be "
+                         f"imported ({error}): {advice}") from error  # fmt: skip
+    backend = keras.config.backend()
+    if backend != "tensorflow":
+        raise UsageError(f"expected Keras to run {where} on TensorFlow; its backend is {backend}: {advice}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueport.adapters.sources.tensorflow_setup import import_tensorflow
+from trueport.adapters.sources.tensorflow_setup import import_tensorflow, require_tensorflow_backend
 from trueport.adapters.sources.wording import described
 from trueport.core.errors import SourceError, UsageError
 
 Array = NDArray[Any]
+_COMPONENTS = {"RaggedTensor": ("values", "row_splits"), "SparseTensor": ("indices", "values", "dense_shape")}
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ class TensorFlowSource:
             flat = self.function._call_flat(given, self.function.captured_inputs)
         except (tf.errors.OpError, ValueError, TypeError) as error:
             raise SourceError(f"the model fails on its inputs: {_short(error)}") from error
-        results = flat if isinstance(flat, list | tuple) else tf.nest.flatten(flat)
-        return [np.asarray(value.numpy()) for value in results if isinstance(value, tf.Tensor)]
+        results = tf.nest.flatten(flat, expand_composites=True)
+        return [np.asarray(value.numpy()) for value in results if isinstance(value, tf.Tensor) and _is_output(value)]
 
 
 def is_tensorflow(value: Any) -> bool:
@@ -99,6 +101,8 @@ def traced(value: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any], 
     tf = import_tensorflow()
     if _is_concrete(value):
         return source_of(value, value)
+    if is_keras(value):
+        require_tensorflow_backend(where)
     try:
         with tf.device("/CPU:0"):
             if is_keras(value):
@@ -124,7 +128,7 @@ def source_of(function: Any, owner: Any) -> TensorFlowSource:
     signature = [s for s in tf.nest.flatten(function.structured_input_signature) if isinstance(s, tf.TensorSpec)]
     names = _input_names([s.name for s in signature] if len(signature) == len(fed) else [None] * len(fed), fed)
     inputs = tuple(SourceInput(n, t.name, _shape(t), _dtype(t)) for n, t in zip(names, fed, strict=True))
-    tensors = [t for t in function.outputs if t.dtype not in (tf.resource, tf.variant)]
+    tensors = [t for t in function.outputs if _is_output(t)]
     if not tensors:
         raise UsageError("expected the TensorFlow function to return tensors; it returns none")
     outputs = tuple(zip(_output_names(function, tensors), (t.name for t in tensors), strict=True))
@@ -149,13 +153,42 @@ def _keras_function(model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[st
 
         return tf.function(call, input_signature=specs).get_concrete_function()
     if args is None:
-        raise UsageError(
-            f"expected {where} to declare its inputs (keras.Input) or to come with a call, as (model, args); "
-            f"got {described(model)} without either"
-        )
+        args = (_recorded_input(model, where),)
     return tf.function(lambda *a, **k: model(*a, training=False, **k)).get_concrete_function(
         *_specs(args), **_specs(dict(kwargs))
     )
+
+
+def _recorded_input(model: Any, where: str) -> Any:
+    """Returns the one argument of a model that was called before, as Keras recorded its shapes: batches of any size.
+
+    Raises:
+        UsageError: it was not called, or Keras did not record all that it takes: further arguments, types of integers.
+    """
+    tf = import_tensorflow()
+    advice = "return the model with a call, as (model, args), or declare its inputs (keras.Input)"
+    shapes = getattr(model, "_build_shapes_dict", None)
+    if not shapes or not getattr(model, "_called", False):
+        raise UsageError(
+            f"expected {where} to declare its inputs (keras.Input), to have been called, or to come with a call; got "
+            f"{described(model)} without any: {advice}"
+        )
+    taken = [name for name in inspect.signature(model.call).parameters if name not in ("training", "mask")]
+    if len(taken) != 1 or len(shapes) != 1:
+        raise UsageError(f"{where} takes {', '.join(taken)}, of which Keras recorded only a part: {advice}")
+    if any(isinstance(layer, tf.keras.layers.Embedding) for layer in model._flatten_layers()):
+        raise UsageError(
+            f"{where} reads indices, and Keras records the shapes of a model's inputs but not their types: {advice}"
+        )
+
+    def spec(shape: Any) -> Any:
+        if isinstance(shape, Mapping):
+            return {key: spec(item) for key, item in shape.items()}
+        if all(size is None or isinstance(size, int) for size in shape):
+            return tf.TensorSpec((None, *shape[1:]) if shape else (), model.input_dtype)
+        return type(shape)(spec(item) for item in shape)
+
+    return spec(next(iter(shapes.values())))
 
 
 def _declared_inputs(model: Any) -> list[Any] | None:
@@ -219,15 +252,36 @@ def _input_names(wanted: Sequence[str | None], fed: Sequence[Any]) -> list[str]:
 
 
 def _output_names(function: Any, tensors: Sequence[Any]) -> list[str]:
-    """Returns the keys of a dict of outputs, else the names of the nodes that give them."""
+    """Returns the paths of a dict of outputs, such as `box.scores` or `words.row_splits`, else the nodes' names."""
+    from tensorflow.python.util import nest
+
     structured = function.structured_outputs
-    if isinstance(structured, Mapping) and len(structured) == len(tensors):
-        return [str(key) for key in sorted(structured)]
+    wanted = [tensor.name for tensor in tensors]
+    if isinstance(structured, Mapping):
+        found = nest.flatten_with_tuple_paths(structured, expand_composites=True)
+        paths = [_dotted(path) for path, leaf in found if hasattr(leaf, "dtype") and _is_output(leaf)]
+        wanted = paths if len(paths) == len(tensors) else wanted
     names: list[str] = []
-    for tensor in tensors:
-        name = tensor.name
+    for name in wanted:
         names.append(name if name not in names else f"{name}.{len(names)}")
     return names
+
+
+def _dotted(path: Sequence[Any]) -> str:
+    """Returns a path with a name for each part; a tensor of several tensors has its class and a number in it."""
+    parts: list[str] = []
+    for part in path:
+        known = _COMPONENTS.get(parts[-1]) if parts else None
+        if known is not None and isinstance(part, int):
+            parts[-1] = known[part] if part < len(known) else str(part)
+        else:
+            parts.append(str(part))
+    return ".".join(parts)
+
+
+def _is_output(tensor: Any) -> bool:
+    tf = import_tensorflow()
+    return tensor.dtype not in (tf.resource, tf.variant)
 
 
 def _plain_name(name: str) -> str:

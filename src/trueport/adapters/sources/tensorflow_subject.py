@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trueport.adapters.sources.registry import SourceRequest
-from trueport.adapters.sources.tensorflow_examples import choose_examples
+from trueport.adapters.sources.tensorflow_examples import Call, choose_examples
 from trueport.adapters.sources.tensorflow_source import TensorFlowSource, traced
 from trueport.core.subject import Subject
 
@@ -45,7 +45,7 @@ def subject_of_tensorflow(
     """
     source = traced(value, args, kwargs, where)
     if given is None and args is not None:
-        given = (args, dict(kwargs))
+        given = Call(args, kwargs)
     return subject_of_source(
         source, given, name=name, sha256=sha256, request=request, where=f"the inputs of {where}",
         export_options=export_options,

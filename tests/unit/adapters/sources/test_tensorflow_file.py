@@ -136,3 +136,45 @@ def test_a_folder_that_is_no_saved_model_is_refused(tmp_path, content):
         (tmp_path / "saved_model.pb").write_bytes(content)
     with pytest.raises(UsageError, match=r"saved_model\.pb"):
         load(_request(tmp_path))
+
+
+def _cut(name, size):
+    def change(folder):
+        path = folder / name
+        path.write_bytes(path.read_bytes()[:size])
+
+    return change
+
+
+def _without_variables(folder):
+    for path in (folder / "variables").iterdir():
+        path.unlink()
+
+
+def _twice(folder):
+    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+
+    parsed = SavedModel()
+    parsed.ParseFromString((folder / "saved_model.pb").read_bytes())
+    parsed.meta_graphs.add().CopyFrom(parsed.meta_graphs[0])
+    (folder / "saved_model.pb").write_bytes(parsed.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_without_variables, "cannot be loaded"),
+        (_cut("variables/variables.index", 40), "cannot be loaded"),
+        (_cut("variables/variables.data-00000-of-00001", 5), "cannot be loaded"),
+        (_cut("saved_model.pb", 300), "cannot be parsed"),
+        (_twice, "hold one graph; it holds 2"),
+    ],
+)
+def test_a_damaged_saved_model_is_refused(tmp_path, change, message):
+    module = tf.Module()
+    module.v = tf.Variable(tf.ones((3, 2)))
+    module.f = tf.function(lambda x: {"y": x @ module.v}, input_signature=[tf.TensorSpec((None, 3), tf.float32, "x")])
+    tf.saved_model.save(module, str(tmp_path / "m"), signatures=module.f)
+    change(tmp_path / "m")
+    with pytest.raises(UsageError, match=message):
+        load(_request(tmp_path / "m"))
