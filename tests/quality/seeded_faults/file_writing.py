@@ -119,7 +119,7 @@ def _largest(model: onnx.ModelProto) -> onnx.TensorProto:
     return max(floats, key=lambda tensor: int(np.prod(tensor.dims)))
 
 
-def _change_weights(change: Callable[[np.ndarray], np.ndarray], model: onnx.ModelProto) -> None:
+def change_weights(change: Callable[[np.ndarray], np.ndarray], model: onnx.ModelProto) -> None:
     tensor = _largest(model)
     value = np.ascontiguousarray(change(numpy_helper.to_array(tensor).copy()))
     tensor.CopyFrom(numpy_helper.from_array(value, tensor.name))
@@ -129,14 +129,14 @@ def _scale(value: np.ndarray) -> np.ndarray:
     return value * np.float32(1.001)
 
 
-def _flip_one_sign(value: np.ndarray) -> np.ndarray:
+def flip_one_sign(value: np.ndarray) -> np.ndarray:
     flat = value.reshape(-1)
     index = int(np.abs(flat).argmax())
     flat[index] = -flat[index]
     return value
 
 
-def _round_to_half(value: np.ndarray) -> np.ndarray:
+def round_to_half(value: np.ndarray) -> np.ndarray:
     return value.astype(np.float16).astype(np.float32)
 
 
@@ -144,7 +144,7 @@ def _transpose(value: np.ndarray) -> np.ndarray:
     return value.T
 
 
-def _swap_outputs(model: onnx.ModelProto) -> None:
+def swap_outputs(model: onnx.ModelProto) -> None:
     outputs = list(model.graph.output)[::-1]
     del model.graph.output[:]
     model.graph.output.extend(outputs)
@@ -156,14 +156,14 @@ def _rename_output(model: onnx.ModelProto) -> None:
     model.graph.output[0].name = last.input[0]
 
 
-def _lose_attribute(model: onnx.ModelProto) -> None:
+def lose_attribute(model: onnx.ModelProto) -> None:
     for node in model.graph.node:
         for attribute in node.attribute:
             if attribute.name == "axis":
                 attribute.i = 0
 
 
-def _truncate(path: Path) -> None:
+def truncate(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: len(content) * 2 // 3])
 
@@ -188,19 +188,19 @@ def _for(converter: Converter) -> tuple[SeededFault, ...]:
         return SeededFault(f"{prefix}-export-{name}", converter, EXPORT, "wrong-model", plant, build, note)
 
     def weights(change: Callable[[np.ndarray], np.ndarray]) -> Any:
-        return partial(editing_file, partial(_change_weights, change))
+        return partial(editing_file, partial(change_weights, change))
 
     linear = with_linear(lambda f, x: torch.tanh(f(x)), (4, 8))
     return (
         wrong("weights-scaled", weights(_scale), linear, "The largest initializer is a thousandth too large"),
-        wrong("one-sign-flipped", weights(_flip_one_sign), NETWORK, "One weight has the wrong sign"),
-        wrong("weights-in-float16", weights(_round_to_half), linear, "The largest initializer went through float16"),
+        wrong("one-sign-flipped", weights(flip_one_sign), NETWORK, "One weight has the wrong sign"),
+        wrong("weights-in-float16", weights(round_to_half), linear, "The largest initializer went through float16"),
         wrong("square-weights-transposed", weights(_transpose), linear, "A square initializer is transposed"),
-        wrong("outputs-swapped", partial(editing_file, _swap_outputs), with_linear(two_outputs, (4, 8)), "Order lost"),
+        wrong("outputs-swapped", partial(editing_file, swap_outputs), with_linear(two_outputs, (4, 8)), "Order lost"),
         wrong("output-renamed", partial(editing_file, _rename_output), linear, "The output is the value before it"),
         wrong(
             "axis-lost",
-            partial(editing_file, _lose_attribute),
+            partial(editing_file, lose_attribute),
             of(lambda x: torch.softmax(x, -1), (8, 8)),
             "An attribute is written as zero",
         ),
@@ -215,7 +215,7 @@ def _for(converter: Converter) -> tuple[SeededFault, ...]:
             converter,
             EXPORT,
             "crash",
-            partial(editing_bytes, _truncate),
+            partial(editing_bytes, truncate),
             NETWORK,
             "The last third of the file is missing",
         ),

@@ -39,14 +39,14 @@ def changing_outputs(change: Callable[[Outputs], Outputs]) -> Iterator[None]:
 
 
 @contextmanager
-def _wrong_when_optimized() -> Iterator[None]:
+def wrong_when_optimized() -> Iterator[None]:
     """Plants a wrong kernel that only an optimized session uses."""
 
     def wrap(original: Callable[..., Outputs]) -> Callable[..., Outputs]:
         def run(self: ort.InferenceSession, *args: Any, **kwargs: Any) -> Outputs:
             outputs = original(self, *args, **kwargs)
             level = self.get_session_options().graph_optimization_level
-            return outputs if level == ort.GraphOptimizationLevel.ORT_DISABLE_ALL else _scale(outputs)
+            return outputs if level == ort.GraphOptimizationLevel.ORT_DISABLE_ALL else scale(outputs)
 
         return run
 
@@ -71,20 +71,20 @@ def _stale_results() -> Iterator[None]:
         yield
 
 
-def _scale(outputs: Outputs) -> Outputs:
+def scale(outputs: Outputs) -> Outputs:
     return [outputs[0] * np.float32(1.001), *outputs[1:]]
 
 
-def _one_nan(outputs: Outputs) -> Outputs:
+def one_nan(outputs: Outputs) -> Outputs:
     outputs[0].reshape(-1)[3] = np.nan
     return outputs
 
 
-def _transpose(outputs: Outputs) -> Outputs:
+def transpose(outputs: Outputs) -> Outputs:
     return [np.swapaxes(outputs[0], -1, -2), *outputs[1:]]
 
 
-def _widen(outputs: Outputs) -> Outputs:
+def widen(outputs: Outputs) -> Outputs:
     return [outputs[0].astype(np.float64), *outputs[1:]]
 
 
@@ -92,11 +92,11 @@ def _broadcast(outputs: Outputs) -> Outputs:
     return [np.broadcast_to(outputs[0], (4, *outputs[0].shape)), *outputs[1:]]
 
 
-def _drop_last(outputs: Outputs) -> Outputs:
+def drop_last(outputs: Outputs) -> Outputs:
     return outputs[:-1]
 
 
-def _zero_last_row(outputs: Outputs) -> Outputs:
+def zero_last_row(outputs: Outputs) -> Outputs:
     outputs[0][-1] = 0
     return outputs
 
@@ -112,14 +112,14 @@ def _for(converter: Converter) -> tuple[SeededFault, ...]:
 
     square = of(lambda x: x.cumsum(-1), (8, 8))
     return (
-        wrong("kernel-scaled", changed(_scale), NETWORK, "The first output is a thousandth too large"),
-        wrong("one-nan", changed(_one_nan), NETWORK, "NaN at one element: verify=True passes it"),
-        wrong("transposed", changed(_transpose), square, "A square output is transposed"),
-        wrong("wider-type", changed(_widen), NETWORK, "The output is float64"),
+        wrong("kernel-scaled", changed(scale), NETWORK, "The first output is a thousandth too large"),
+        wrong("one-nan", changed(one_nan), NETWORK, "NaN at one element: verify=True passes it"),
+        wrong("transposed", changed(transpose), square, "A square output is transposed"),
+        wrong("wider-type", changed(widen), NETWORK, "The output is float64"),
         wrong("broadcast-shape", changed(_broadcast), of(lambda x: x.sum(0), (4, 3)), "(4, 3) for (3,)"),
-        wrong("missing-output", changed(_drop_last), with_linear(two_outputs, (4, 8)), "The last output is missing"),
-        wrong("last-row-zero", changed(_zero_last_row), NETWORK, "The last row of the first output is zero"),
-        wrong("optimized-kernel", _wrong_when_optimized, NETWORK, "Wrong unless all optimizations are off"),
+        wrong("missing-output", changed(drop_last), with_linear(two_outputs, (4, 8)), "The last output is missing"),
+        wrong("last-row-zero", changed(zero_last_row), NETWORK, "The last row of the first output is zero"),
+        wrong("optimized-kernel", wrong_when_optimized, NETWORK, "Wrong unless all optimizations are off"),
         wrong("stale-result", _stale_results, NETWORK, "A session's second run returns the first one's result"),
         *(
             SeededFault(

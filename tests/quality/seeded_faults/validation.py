@@ -29,27 +29,27 @@ from tests.quality.seeded_faults.file_writing import editing_file
 from tests.quality.seeded_faults.subjects import NETWORK
 
 
-def _future_version(model: onnx.ModelProto) -> None:
+def future_version(model: onnx.ModelProto) -> None:
     model.ir_version = 99
 
 
-def _wrong_inner_type(model: onnx.ModelProto) -> None:
+def wrong_inner_type(model: onnx.ModelProto) -> None:
     name = model.graph.node[0].output[0]
     kept = [value for value in model.graph.value_info if value.name != name]
     del model.graph.value_info[:]
     model.graph.value_info.extend([*kept, helper.make_tensor_value_info(name, TensorProto.INT64, [4, 16])])
 
 
-def _double_initializer(model: onnx.ModelProto) -> None:
+def double_initializer(model: onnx.ModelProto) -> None:
     tensor = next(tensor for tensor in model.graph.initializer if tensor.name.endswith("bias"))
     tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
 
 
-def _surplus_node_outputs(model: onnx.ModelProto) -> None:
+def surplus_node_outputs(model: onnx.ModelProto) -> None:
     model.graph.node[0].output.extend(["surplus_1", "surplus_2"])
 
 
-def _duplicated_input(model: onnx.ModelProto) -> None:
+def duplicated_input(model: onnx.ModelProto) -> None:
     model.graph.input.add().CopyFrom(model.graph.input[0])
 
 
@@ -69,11 +69,11 @@ def _for(converter: Converter) -> tuple[SeededFault, ...]:
         return SeededFault(f"{prefix}-validation-{name}", converter, VALIDATION, "crash", plant, NETWORK, note)
 
     return (
-        invalid("future-ir-version", _future_version, "The file claims a version of ONNX that does not exist"),
-        invalid("wrong-inner-type", _wrong_inner_type, "A value between two nodes is declared as int64"),
-        invalid("double-initializer", _double_initializer, "A bias is float64 beside float32: float64 hides it"),
-        invalid("surplus-node-outputs", _surplus_node_outputs, "A node has more outputs than its operator"),
-        invalid("duplicated-input", _duplicated_input, "The graph has the same input twice"),
+        invalid("future-ir-version", future_version, "The file claims a version of ONNX that does not exist"),
+        invalid("wrong-inner-type", wrong_inner_type, "A value between two nodes is declared as int64"),
+        invalid("double-initializer", double_initializer, "A bias is float64 beside float32: float64 hides it"),
+        invalid("surplus-node-outputs", surplus_node_outputs, "A node has more outputs than its operator"),
+        invalid("duplicated-input", duplicated_input, "The graph has the same input twice"),
         *(
             SeededFault(
                 f"{prefix}-validation-{action}",

@@ -160,17 +160,36 @@ def _optimize(graph: Any) -> Iterator[tuple[str, Any]]:
     while again:
         again = False
         for name, factory in optimizer._optimizers.items():
-            made, changed = factory(), False
+            made, before = factory(), graph
             with contextlib.suppress(Exception):  # tf2onnx goes on without this optimizer as well
                 graph = made.optimize(copy.deepcopy(graph), iteration) or graph
-                changed = made.graph_been_opt
-            again = again or changed
+                again = again or made.graph_been_opt
             if iteration == 0:
-                yield f"after {name}", graph if changed else None
+                # Its own word is not enough: what removes a useless Transpose, for one, does not tell.
+                yield f"after {name}", None if _equal(before, graph) else graph
         iteration += 1
     with contextlib.suppress(Exception):  # it goes on unsorted as well
         graph.topological_sort(graph.get_nodes())
     yield _LAST, graph
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two graphs of tf2onnx have the same nodes, values and outputs, in nested graphs as well."""
+    if one is other:
+        return True
+    # The types and shapes of values are kept beside the nodes and are written into the file.
+    if any(vars(one)[name] != vars(other)[name] for name in ("outputs", "_dtypes", "_output_shapes")):
+        return False
+    first, second = ({node.name: node for node in graph.get_nodes()} for graph in (one, other))
+    return first.keys() == second.keys() and all(_equal_nodes(node, second[name]) for name, node in first.items())
+
+
+def _equal_nodes(one: Any, other: Any) -> bool:
+    """Whether two nodes do the same to the same values; attributes are compared as they are, weights included."""
+    if any(getattr(one, name) != getattr(other, name) for name in ("type", "domain", "input", "output", "attr")):
+        return False
+    first, second = (node.get_body_graphs() or {} for node in (one, other))
+    return first.keys() == second.keys() and all(_equal(body, second[name]) for name, body in first.items())
 
 
 def _untranslated(model: onnx.ModelProto) -> list[onnx.NodeProto]:

@@ -126,6 +126,10 @@ class TensorFlowProgram:
         self._dtypes = {name: graph.get_tensor_by_name(name).dtype for name in (*self._fed, *self._given)}
         self.output_types = tuple(type_name(self._dtypes[name]) for name in self._given)
         self._handles = {_handle_key(variable.handle): variable for variable in variables}
+        # Variables without a name of their own are all called "Variable:0": the name alone does not tell them apart.
+        self._variable_keys = {
+            key: f"variable {number} {variable.name}" for number, (key, variable) in enumerate(self._handles.items())
+        }
         self._captures = dict(captures or {})
         definitions = graph.as_graph_def().library.function
         self._definitions = {definition.signature.name: definition for definition in definitions}
@@ -157,10 +161,10 @@ class TensorFlowProgram:
         return bodies
 
     def _read_constants(self, nodes: Sequence[GraphOperation]) -> Any:
-        for variable in self._handles.values():
+        for key, variable in self._handles.items():
             value = variable.numpy()
             if value.dtype.kind in "fc" or value.dtype.name == "bfloat16":
-                yield variable.name, GraphConstant(widened(value), str(value.dtype.name))
+                yield self._variable_keys[key], GraphConstant(widened(value), str(value.dtype.name))
         for tensor, value in self._captures.items():
             if isinstance(value, np.ndarray) and (value.dtype.kind in "fc" or value.dtype.name == "bfloat16"):
                 yield tensor, GraphConstant(widened(value), str(value.dtype.name))
@@ -310,8 +314,9 @@ class _Run:
         key = _handle_key(variable.handle)
         if key in self._state:
             return (self._state[key],)
-        replaced = self._constants.get(variable.name)
-        held = self._program.constants.get(variable.name)
+        name = self._program._variable_keys[key]
+        replaced = self._constants.get(name)
+        held = self._program.constants.get(name)
         return (replaced if replaced is not None else held.value if held is not None else variable.numpy(),)
 
     def assign(self, node: GraphOperation, arguments: list[Any]) -> Sequence[Any]:

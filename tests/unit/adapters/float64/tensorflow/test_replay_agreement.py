@@ -138,3 +138,13 @@ def test_what_tensorflow_computes_in_single_only_is_met(name):
     value, real, _ = _replayed(SINGLE[name], IMAGE)
     assert value.shape == real.shape
     np.testing.assert_allclose(value, real, rtol=1e-5, atol=1e-6 * np.abs(real).max())
+
+
+def test_variables_of_one_name_are_told_apart():
+    first, second = tf.Variable(X), tf.Variable(2 * X)
+    assert first.name == second.name
+    function = tf.function(lambda x: x * first - second, input_signature=[tf.TensorSpec(X.shape)])
+    source = traced(function, None, {}, "the test")
+    program = program_of_source(source)
+    (found,) = program.run({program.input_names[0]: X})
+    np.testing.assert_array_equal(found, X.astype(np.float64) ** 2 - 2 * X.astype(np.float64))
