@@ -314,6 +314,14 @@ class Runtime(Protocol):
     def load(self, path: Path, *, level: str | None = None) -> Session:
         """Returns a session at one of `levels`; the last where none is given."""
 
+    def switches(self, path: Path, level: str | None = None) -> Switches | None:
+        """Returns the parts of the runtime's own optimizer, to be switched off for this file; None where it has none.
+
+        Args:
+            path: of the file.
+            level: one of `levels`; the last where none is given.
+        """
+
     def lacks_kernel(self, error: BaseException) -> str | None:
         """Returns the operator for which the runtime has no kernel where that is what the error says, else None."""
 

@@ -39,6 +39,10 @@ class OnnxReference:
         del level
         return OnnxReferenceSession(ReferenceEvaluator(onnx.load(str(path))))
 
+    def switches(self, path: Path, level: str | None = None) -> None:
+        """Returns nothing: it has no parts that could be switched off."""
+        del path, level
+
     def lacks_kernel(self, error: BaseException) -> str | None:
         """Returns the operator where the error says by its class that it is not implemented, else None.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from trueport.adapters.float64.replay.rounding import Budget
 from trueport.adapters.runtimes._packed import from_storage, to_storage
 from trueport.adapters.runtimes._probe import lacking
 from trueport.adapters.runtimes.onnxruntime_budgets import BUDGETS
+from trueport.adapters.runtimes.onnxruntime_transformers import TransformerSwitches, transformers
 from trueport.core.errors import UsageError
 
 Array = NDArray[Any]
@@ -76,11 +77,27 @@ class OnnxRuntime:
         """What its CPU kernels may be off by, as measured."""
         return BUDGETS
 
+    def switches(self, path: Path, level: str | None = None) -> TransformerSwitches:
+        """Returns the graph transformers that act on the file at this level, to be switched off by name."""
+
+        def load(off: frozenset[str], written: Path | None) -> Callable[[Mapping[str, Any]], list[Any]]:
+            return OnnxRuntimeSession(self._session(str(path), level, off=off, written=written)).run
+
+        library = Path(ort.capi.onnxruntime_pybind11_state.__file__)
+        return TransformerSwitches(transformers(library, [self.provider]), load)
+
     def versions(self) -> dict[str, str]:
         """Returns the version of onnxruntime."""
         return {"onnxruntime": ort.__version__}
 
-    def _session(self, model: str | bytes, level: str | None) -> Any:
+    def _session(
+        self,
+        model: str | bytes,
+        level: str | None,
+        *,
+        off: frozenset[str] = frozenset(),
+        written: Path | None = None,
+    ) -> Any:
         ort.set_default_logger_severity(FATAL_ONLY)
         options = ort.SessionOptions()
         options.log_severity_level = FATAL_ONLY
@@ -88,7 +105,10 @@ class OnnxRuntime:
         options.inter_op_num_threads = 1
         if level is not None:
             options.graph_optimization_level = _LEVELS[level]
-        return ort.InferenceSession(model, options, providers=[self.provider])
+        if written is not None:
+            options.optimized_model_filepath = str(written)
+        disabled = {"disabled_optimizers": sorted(off)} if off else {}
+        return ort.InferenceSession(model, options, providers=[self.provider], **disabled)
 
     def _refuses(self, model: onnx.ModelProto) -> bool:
         try:

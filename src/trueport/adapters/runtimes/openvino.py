@@ -103,6 +103,10 @@ class OpenVino:
             self._refused = (error, path)
             raise
 
+    def switches(self, path: Path, level: str | None = None) -> None:
+        """Returns nothing: it has no parts that could be switched off."""
+        del path, level
+
     def lacks_kernel(self, error: BaseException) -> str | None:
         """Returns the operator that OpenVINO lacks where that is why it refused the file, else None.
 

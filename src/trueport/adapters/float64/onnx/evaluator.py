@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +14,10 @@ from trueport.adapters.float64.onnx import kernels as _kernels  # noqa: F401 - f
 from trueport.adapters.float64.onnx.attributes import Constant
 from trueport.adapters.float64.onnx.builder import Builder, Shared, Surroundings, constant_value, opsets_of
 from trueport.adapters.float64.onnx.dtypes import Array, elem_type, held_dtype, is_float, promote
+from trueport.adapters.float64.onnx.locally import LocalStep, Take, run_locally
 from trueport.adapters.float64.onnx.registry import Node
 from trueport.adapters.float64.replay.operation import Follower, Operation
+from trueport.adapters.float64.replay.rounding import Budget
 from trueport.core.errors import UsageError
 from trueport.core.trace import TracedNode
 from trueport.onnxgraph.origins import origin_of
@@ -141,6 +143,25 @@ class Float64Evaluator:
             outputs = self._plan.execute(arguments, table, overrides=overrides, observe=observe, follow=follow)
         held = [*arguments, *overrides.values(), *table.values()]
         return [_own(value, held) for value in outputs]
+
+    def locally(
+        self,
+        feeds: Mapping[str, Array],
+        take: Take,
+        *,
+        random: frozenset[str],
+        budgets: Mapping[str, Budget],
+        seed: int,
+    ) -> Iterator[LocalStep]:
+        """Yields the nodes of the main graph, each evaluated on values that a runtime computed; see `run_locally`.
+
+        Raises:
+            UsageError: a feed is missing, unknown or of a type that does not fit.
+        """
+        arguments, overrides = self._bind(feeds)
+        table = self._constants(None)
+        values = self._plan._start(arguments, table, (), overrides)
+        return run_locally(self._plan, values, table, take, random=random, budgets=budgets, seed=seed)
 
     def _bind(self, feeds: Mapping[str, Array]) -> tuple[list[Any], dict[str, Array]]:
         unknown = [name for name in feeds if name not in self._declared]
