@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
 from typing import Any
 
 from trueport.core.errors import UsageError
@@ -38,7 +39,7 @@ class FoundSequence:
     Attributes:
         outcome: `SINGLE` where operators are wrong alone, so that no sequence is to blame; `NOT_REPRODUCED` where no
             part around the nodes fails alone; `UNPROVEN` where an operator of the smallest part could not be tried
-            alone.
+            alone, or where the limit ended the search before it was known to be the smallest.
         nodes: numbers of the nodes, in order.
         operators: their types.
         outputs: the first output of each.
@@ -77,7 +78,7 @@ def smallest_sequence(
         return search.found(Outcome.SINGLE, alone)
     smallest = search.smaller(search.reduced(start))
     proven = all(search.is_wrong(frozenset({i})) is False for i in smallest)
-    outcome = Outcome.SEQUENCE if proven and len(smallest) > 1 else Outcome.UNPROVEN
+    outcome = Outcome.SEQUENCE if proven and len(smallest) > 1 and search.complete else Outcome.UNPROVEN
     return search.found(outcome, sorted(smallest), barrier=search.barrier(smallest))
 
 
@@ -107,7 +108,11 @@ def _candidates(
 
 
 class _Search:
-    """Tries parts, each once."""
+    """Tries parts, each once.
+
+    Attributes:
+        complete: the limit was not reached.
+    """
 
     def __init__(self, cutter: Cutter, wrong: Wrong, most_tries: int) -> None:
         self._cutter = cutter
@@ -115,7 +120,7 @@ class _Search:
         self._left = most_tries
         self._known: dict[frozenset[int], bool | None] = {}
         self._tries = 0
-        self._complete = True
+        self.complete = True
 
     def is_wrong(self, part: frozenset[int]) -> bool | None:
         """Whether the optimizer gets a part wrong; None where it cannot be told.
@@ -133,7 +138,7 @@ class _Search:
 
     def _try(self, part: frozenset[int], shown: Collection[str]) -> bool | None:
         if self._tries >= self._left:
-            self._complete = False
+            self.complete = False
             return None
         self._tries += 1
         try:
@@ -184,7 +189,7 @@ class _Search:
         protos = [self._cutter.nodes[i] for i in nodes]
         outputs = tuple(next((o for o in node.output if o), "") for node in protos)
         operators = tuple(node.op_type for node in protos)
-        return FoundSequence(outcome, tuple(nodes), operators, outputs, barrier, self._tries, self._complete)
+        return FoundSequence(outcome, tuple(nodes), operators, outputs, barrier, self._tries, self.complete)
 
     def _connected(self, nodes: frozenset[int]) -> list[frozenset[int]]:
         left, parts = set(nodes), []
@@ -203,8 +208,6 @@ class _Search:
         return len(self._connected(nodes)) == 1
 
     def _parts(self, nodes: Sequence[int], size: int) -> Iterator[frozenset[int]]:
-        from itertools import combinations
-
         for chosen in combinations(nodes, size):
             if self._is_one(frozenset(chosen)):
                 yield frozenset(chosen)
