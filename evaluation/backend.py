@@ -21,7 +21,7 @@ from typing import Any
 import onnx
 from onnx import numpy_helper
 
-from evaluation.warm import checker
+from evaluation.warm import TOOLS, checker
 from evaluation.wording import circumstances, machine, table
 from trueport.core.errors import TrueportError
 from trueport.core.result import Check
@@ -63,7 +63,7 @@ def measure(key: str) -> dict[str, Any]:
 
 def _outcomes(path: Path, names: tuple[str, ...], **options: Any) -> dict[str, Any]:
     try:
-        result = checker().check_path(str(path), **options)
+        result = checker(TOOLS).check_path(str(path), **options)
     except TrueportError as error:
         said = {"outcome": "refused", "message": str(error).replace(str(path), "model.onnx")[:300]}
         return dict.fromkeys(names, said)

@@ -7,7 +7,7 @@ in a fresh one, and where the two disagree, that is a finding of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,8 @@ class Checker:
 
     Args:
         options: of all checks.
+        preload: modules that are imported once, in a second worker: bad verdicts are then confirmed in forks of it
+            instead of in new processes, which costs a fraction. They must not need threads that importing them starts.
         **settings: single fields of `CheckOptions`.
 
     Raises:
@@ -54,10 +56,14 @@ class Checker:
     [0, 0]
     """
 
-    def __init__(self, options: CheckOptions | None = None, **settings: Any) -> None:
+    def __init__(
+        self, options: CheckOptions | None = None, *, preload: Sequence[str] | None = None, **settings: Any
+    ) -> None:
         self._options = merged_options(options, settings)
         _require_isolation(self._options)
+        self._preload = preload
         self._worker: Worker | None = None
+        self._template: Worker | None = None
         self._threads = 0
         self._closed = False
 
@@ -115,21 +121,24 @@ class Checker:
         if self._worker is None or self._threads != threads:
             self._drop()
             self._worker, self._threads = fresh_worker(threads), threads
+            self._template = None if self._preload is None else fresh_worker(threads)
         return self._worker
 
     def _confirmed(self, request: Request, warm: Check, on_event: OnEvent | None) -> Check:
         """Returns the check as a fresh worker makes it where that differs, else the warm one."""
         converters = request.options.converters if warm.converter is None else (warm.converter,)
         alone = replace(request.options, converters=converters, runtimes=(warm.runtime,))
-        (fresh,) = perform(replace(request, options=alone), on_event).checks
+        again = replace(request, options=alone)
+        (fresh,) = perform(again, on_event, worker=self._template, preload=self._preload).checks
         if (fresh.verdict, fresh.stage) == (warm.verdict, warm.stage):
             return warm
         return replace(fresh, findings=(*fresh.findings, _state_dependent(warm, fresh)))
 
     def _drop(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
+        for worker in (self._worker, self._template):
+            if worker is not None:
+                worker.close()
+        self._worker = self._template = None
 
 
 def _require_isolation(options: CheckOptions) -> None:
