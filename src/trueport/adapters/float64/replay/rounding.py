@@ -112,9 +112,10 @@ class Rounding:
         operator, dialect = operation.operator, self._dialect
         if index != 0 or operation.nested:
             return None
-        if operator in dialect.pools:
-            terms = max(1, arguments[0].size // max(value.size, 1))
-            return summation_noise(value, np.square(value), terms, unit)
+        if operator in dialect.transforms:
+            terms, squares = dialect.transforms[operator](operation, arguments, value)
+            factors = 2 * unit * np.sqrt(squares)  # each is off by about a last place of one
+            return np.asarray(np.maximum(summation_noise(value, squares, terms, unit), factors))
         if operator not in dialect.contractions:
             return None
         squared = [np.square(a) if _is_float(a) else a for a in arguments]
