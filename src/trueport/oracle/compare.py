@@ -247,9 +247,9 @@ def _scores(want: Array, got: Array, floor: Array, rounding: Array) -> Array:
 
 def _exact(reference: ReferenceOutput, candidate: Array) -> Comparison:
     """The outcome for types that have no rounding."""
-    differs = reference.value != candidate
+    differs = _unequal(reference.value, candidate)
     for other in reference.others:
-        differs &= (other != candidate) | ~reference.unstable
+        differs &= _unequal(other, candidate) | ~reference.unstable
     undecided = reference.unstable & differs
     wrong = differs & ~reference.unstable
     count, skipped = int(wrong.sum()), int(undecided.sum())
@@ -261,6 +261,14 @@ def _exact(reference: ReferenceOutput, candidate: Array) -> Comparison:
         Kind.VALUE, LARGEST_SCORE, index, _plain(reference.value[index]), _plain(candidate[index]), 0.0,
         compared, skipped, count, 0.0,
     )  # fmt: skip
+
+
+def _unequal(value: Array, candidate: Array) -> Array:
+    """Where two values are different; a NaN, which narrow floating-point types have too, is equal to itself."""
+    differs = value != candidate
+    if value.dtype.kind == "f":
+        differs = differs & ~(np.isnan(value) & np.isnan(candidate.astype(np.float64)))
+    return np.asarray(differs)
 
 
 def _resolution(want: Array, floor: Array, rounding: Array, stable: Array, threshold: float) -> float | None:

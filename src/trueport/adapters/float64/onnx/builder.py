@@ -282,7 +282,8 @@ class Builder:
         graphs = {n: a.g for n, a in attributes.items() if a.type == AttributeProto.GRAPH}
         if not graphs:
             return None
-        formal = {"Loop": ("int64", "bool", *types[2:]), "Scan": types, "SequenceMap": types}.get(node.op_type)
+        scanned = types if self.surroundings.opsets.get(node.domain, 1) >= 9 else types[1:]  # behind the lengths
+        formal = {"Loop": ("int64", "bool", *types[2:]), "Scan": scanned, "SequenceMap": types}.get(node.op_type)
         bodies = {}
         for name, graph in graphs.items():
             inside = self.surroundings.inside(f"{self.surroundings.prefix}{graph.name or node.label}:")

@@ -136,6 +136,7 @@ JUMPS = {
     "OneHot": PLAIN,
     "Cast": CAST,
     "CastLike": CAST,
+    "BitCast": PLAIN,
     "Mod": REMAINDER,
     "Shrink": Jump(when=takes_real, continuous=_gated),
     "ThresholdedRelu": Jump(when=takes_real, continuous=_gated),

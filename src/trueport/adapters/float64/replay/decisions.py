@@ -197,10 +197,12 @@ def _pushed(
 
 
 def _extreme(dtype: np.dtype[Any], number: int) -> Any:
-    """The ends of an integer type stand for a result that may be anything."""
+    """The ends of a type stand for a result that may be anything."""
     if dtype.kind == "b":
         return bool(number)
-    info = np.iinfo(dtype)
+    if dtype.kind == "V":  # integers of less than a byte
+        return number
+    info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
     return info.max if number else info.min
 
 

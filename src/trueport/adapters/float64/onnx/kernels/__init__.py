@@ -17,6 +17,7 @@ from trueport.adapters.float64.onnx.kernels import (
     layout,
     loss,
     matmul,
+    ngrams,
     normalization,
     padding,
     pooling,
@@ -28,6 +29,7 @@ from trueport.adapters.float64.onnx.kernels import (
     sequence,
     signal,
     softmax,
+    text,
 )
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "layout",
     "loss",
     "matmul",
+    "ngrams",
     "normalization",
     "padding",
     "pooling",
@@ -58,4 +61,5 @@ __all__ = [
     "sequence",
     "signal",
     "softmax",
+    "text",
 ]
