@@ -182,7 +182,10 @@ class Replay:
     def _alternates(
         self, feeds: Mapping[str, Any], main: list[Array], decisions: Decisions
     ) -> list[list[Array] | None]:
-        """Returns the outputs under the other decisions: none where no decision is near, None for another path."""
+        """Returns the outputs under the other decisions: none where no decision is near, a last None for another path.
+
+        What is undefined may become a size: then the smallest number is refused, and the largest one never tried.
+        """
         margins = decisions.margins()
         if not decisions.any_near(margins):
             return []
@@ -190,9 +193,8 @@ class Replay:
         for number in range(ALTERNATES):
             try:
                 run = flat(self._run(feeds, decisions.pusher(number, margins)))
-            except (OtherPathError, SourceError):
-                found.append(None)
-                continue
+            except (OtherPathError, SourceError, MemoryError):
+                return [*found, None]
             found.append(run if len(run) == len(main) else None)
         return found
 

@@ -101,3 +101,26 @@ def test_a_branch_that_hangs_on_rounding_makes_everything_unstable():
     made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": f32(0.1)}, 0, ALARM)
     assert made.outputs[0].unstable.all()
     assert not Replay(Float64Evaluator(model), ONNX, 0).reference({"x": f32(0.3)}, 0, SCREEN).outputs[0].unstable.any()
+
+
+COUNTED = """
+    <ir_version: 9, opset_import: ["": 20]>
+    g (float x) => (float y) {
+        n = Cast<to = 7>(x)
+        one = Constant<value_float = 1.0>()
+        y = Loop(n, , one) <body = b (int64 i, bool c, float s) => (bool d, float t) { d = Identity(c) t = Add(s, s) }>
+    }"""
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan, 1e30])
+def test_a_loop_whose_number_of_turns_is_undefined_ends(number):
+    model = parser.parse_model(COUNTED)
+    made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": np.asarray(number, np.float32)}, 0, SCREEN)
+    assert made.outputs[0].unstable.all()
+
+
+def test_a_loop_whose_number_of_turns_is_certain_is_stable():
+    model = parser.parse_model(COUNTED)
+    made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": np.asarray(5.5, np.float32)}, 0, SCREEN)
+    assert made.outputs[0].value == 32
+    assert not made.outputs[0].unstable.any()
