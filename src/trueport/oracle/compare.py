@@ -65,7 +65,7 @@ class SourceReference(Protocol):
 
     @property
     def ties(self) -> bool:
-        """Whether a selection met equal elements, whose order the framework leaves open."""
+        """Whether the framework leaves the result open: the order of equal elements, or the path through the graph."""
 
 
 @dataclass(frozen=True)

@@ -78,19 +78,20 @@ class Replay:
         arithmetic, lost = self._noisy_runs(feeds, main, decisions, number, draws.arithmetic, wide=False)
         meaning, lost_too = self._noisy_runs(feeds, main, decisions, number, draws.meaning, wide=True)
         others = self._alternates(feeds, main, decisions) if draws.arithmetic else []
-        outputs = []
+        outputs, otherwise = [], False
         for i, value in enumerate(main):
             floors = [elementwise_floor(value, _column(value, runs, i)) for runs in (meaning, arithmetic)]
             away = [other[i] for other in others if other is not None and other[i].shape == value.shape]
             unstable = unstable_elements(value, away, floors[1], _column(value, arithmetic, i))
             undecidable = lost or lost_too or len(away) < len(others)
+            otherwise |= undecidable
             if undecidable:
                 unstable = np.ones(value.shape, bool)
             dtype = types[i] if value.dtype.kind in "fc" and types[i] else value.dtype.name
             outputs.append(
                 ReferenceOutput(names[i], dtype, value, floors[0], floors[1], unstable, draws.total, tuple(away))
             )
-        return ReplayedReference(tuple(outputs), tuple(_real(o) for o in outputs), decisions.ties)
+        return ReplayedReference(tuple(outputs), tuple(_real(o) for o in outputs), decisions.ties or otherwise)
 
     def real(self, feeds: Mapping[str, Any]) -> tuple[Array, ...]:
         """Returns the outputs rounded to their own types.

@@ -124,3 +124,10 @@ def test_a_loop_whose_number_of_turns_is_certain_is_stable():
     made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": np.asarray(5.5, np.float32)}, 0, SCREEN)
     assert made.outputs[0].value == 32
     assert not made.outputs[0].unstable.any()
+
+
+@pytest.mark.parametrize(("number", "open_"), [(np.nan, True), (5.5, False)])
+def test_a_path_that_is_undefined_leaves_the_result_open(number, open_):
+    model = parser.parse_model(COUNTED)
+    made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": np.asarray(number, np.float32)}, 0, SCREEN)
+    assert made.ties is open_
