@@ -26,12 +26,14 @@ from evaluation.wording import circumstances, machine, table
 from trueport.core.errors import TrueportError
 from trueport.core.result import Check
 from trueport.core.taxonomy import Kind, Stage, Verdict
+from trueport.isolation import RemoteError
 
 JOBS = 2
+LIMIT_S = 120.0
 RUNTIMES = ("onnxruntime", "onnx-reference", "openvino")
 CONVERTERS = ("onnxscript-optimizer", "onnxsim", "onnxslim", "onnxoptimizer", "onnx-version-converter")
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
-OUTCOMES = ("faithful", "divergent", "crashed", "no kernel", "inconclusive", "refused")
+OUTCOMES = ("faithful", "divergent", "crashed", "no kernel", "inconclusive", "refused", "fault")
 _PAGE = Path(__file__).parents[1] / "docs" / "backend.md"
 
 
@@ -63,9 +65,10 @@ def measure(key: str) -> dict[str, Any]:
 
 def _outcomes(path: Path, names: tuple[str, ...], **options: Any) -> dict[str, Any]:
     try:
-        result = checker(TOOLS).check_path(str(path), **options)
-    except TrueportError as error:
-        said = {"outcome": "refused", "message": str(error).replace(str(path), "model.onnx")[:300]}
+        result = checker(TOOLS, timeout_s=LIMIT_S).check_path(str(path), **options)
+    except (TrueportError, RemoteError) as error:
+        outcome = "refused" if isinstance(error, TrueportError) else "fault"
+        said = {"outcome": outcome, "message": str(error).replace(str(path), "model.onnx")[:300]}
         return dict.fromkeys(names, said)
     return {name: _outcome(check) for name, check in zip(names, result.checks, strict=True)}
 
@@ -130,7 +133,7 @@ def write_up(records: list[dict[str, Any]], folder: Path) -> None:
         "# ONNX's backend cases\n\n"
         "The node cases that the onnx package generates and the model cases that it ships, each run as it is in every "
         "runtime, and through every ONNX -> ONNX converter to ONNX Runtime. *No kernel*: the runtime does not "
-        "implement an operator; that never counts against a converter. *Refused*: no check was possible.\n\n"
+        "implement an operator; that never counts against a converter. *Refused*: no check was possible. *Fault*: trueport failed.\n\n"
         f"{circumstances(records)} {len(records)} cases{f', {missing} not measured yet' if missing else ''}, "
         f"{spent / 60:.0f} minutes of work in {JOBS} processes.\n\n"
         f"{table(('tool', *OUTCOMES, 'cases'), rows)}\n\n"

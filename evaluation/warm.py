@@ -20,15 +20,16 @@ do without: sessions are made and run in them all the same."""
 _OF_THREAD = threading.local()
 
 
-def checker(preload: Sequence[str] | None = None) -> Checker:
+def checker(preload: Sequence[str] | None = None, *, timeout_s: float = LIMIT_S) -> Checker:
     """Returns the checker of this thread; bad verdicts of its worker are confirmed in a fresh process.
 
     Args:
-        preload: modules that these processes need not import themselves; of the first call of a thread.
+        preload: modules that these processes need not import themselves.
+        timeout_s: of each check; both are those of the first call of a thread.
     """
     made: Checker | None = getattr(_OF_THREAD, "checker", None)
     if made is None:
-        made = Checker(timeout_s=LIMIT_S, preload=preload)
+        made = Checker(timeout_s=timeout_s, preload=preload)
         _OF_THREAD.checker = made
         atexit.register(made.close)
     return made

@@ -189,8 +189,8 @@ def _structure(reference: ReferenceOutput, candidate: object, dtype: str) -> Com
 
 
 def _magnitude(value: Array) -> Array:
-    """Returns |value| as float64 with 0 for what is not finite."""
-    if value.dtype.kind == "b":
+    """Returns |value| as float64 with 0 for what is not finite or no number."""
+    if value.dtype.kind in "bOUST":
         return np.zeros(value.shape)
     magnitude = np.abs(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64))
     return np.asarray(np.where(np.isfinite(magnitude), magnitude, 0.0))
@@ -288,7 +288,7 @@ def _resolution(want: Array, floor: Array, rounding: Array, stable: Array, thres
 def _plain(value: Any) -> float | int | bool | str:
     """Returns a Python value that JSON can hold; what is not finite and what is complex becomes text."""
     item = value.item() if hasattr(value, "item") else value
-    if isinstance(item, bool | int):
+    if isinstance(item, bool | int | str):
         return item
     if isinstance(item, complex) or not np.isfinite(item):
         return str(item)
