@@ -1,8 +1,8 @@
 """ONNX's own backend cases through every runtime as they are, and through every ONNX -> ONNX converter.
 
 Keys are `KIND/CASE`. The expected outputs that come with a case are not used: the oracle judges against its own float64
-evaluation, and whether that agrees with the expected outputs is a test (tests/quality/test_backend_kernels.py). What a
-person found out about a divergent check stands in `docs/results/backend/looked_at.toml` and is merged into the table.
+evaluation, and whether that agrees with the expected outputs is a test (`test_onnx_node_cases.py`). What a person found
+out about a divergent or crashed check stands in `docs/results/backend/looked_at.toml` and is merged into the tables.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ def write_up(records: list[dict[str, Any]], folder: Path) -> None:
         "# ONNX's backend cases\n\n"
         "The node cases that the onnx package generates and the model cases that it ships, each run as it is in every "
         "runtime, and through every ONNX -> ONNX converter to ONNX Runtime. *No kernel*: the runtime does not "
-        "implement an operator; that never counts against a converter. *Refused*: no check was possible. *Fault*: trueport failed.\n\n"
+        "implement an operator; that never counts against a converter. *Refused*: no check was possible. *Fault*: "
+        "trueport failed.\n\n"
         f"{circumstances(records)} {len(records)} cases{f', {missing} not measured yet' if missing else ''}, "
         f"{spent / 60:.0f} minutes of work in {JOBS} processes.\n\n"
         f"{table(('tool', *OUTCOMES, 'cases'), rows)}\n\n"

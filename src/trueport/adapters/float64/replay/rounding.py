@@ -101,7 +101,7 @@ class Rounding:
         if operator in dialect.softmax:
             # exp(x - max) is as good as its argument, which is rounded; never as good as x, which a mask may make huge.
             noise = noise + np.abs(value) * unit * (_COMPOSITE_PLACES + np.abs(np.log(np.abs(value) + 1e-300)))
-        if operator in dialect.additive and len(arguments) == 2:
+        if operator in dialect.additive and len(arguments) == 2 and not operation.attributes.get("broadcast"):
             # A correctly rounded sum is off by no more than its smaller operand: a mask of -3e38 stays itself.
             noise = np.minimum(noise, np.minimum(np.abs(arguments[0]), np.abs(arguments[1])))
         return np.asarray(noise)

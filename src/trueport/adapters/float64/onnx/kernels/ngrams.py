@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def _pool(attributes: Any) -> Iterator[tuple[Any, ...]]:
     """Yields the n-grams of the pool in order: all of one element, then all of two, and so on."""
     items = attributes.get("pool_strings") or attributes.get("pool_int64s") or []
     starts = [*attributes["ngram_counts"], len(items)]
-    for size, (start, end) in enumerate(zip(starts, starts[1:], strict=False), 1):
+    for size, (start, end) in enumerate(pairwise(starts), 1):
         for first in range(start, end - size + 1, size):
             yield tuple(items[first : first + size])
 
