@@ -25,5 +25,5 @@ def base_versions() -> dict[str, str]:
 
 @cache
 def _version(name: str) -> str:
-    """Reading a package's metadata takes milliseconds, and a warm process is asked for the same ones with every check."""
+    """Reading a package's metadata takes milliseconds, and a warm process is asked for it with every check."""
     return metadata.version(name)

@@ -21,7 +21,7 @@ def nbytes(dtype: np.dtype[Any], count: int) -> int:
 
 
 def to_storage(value: Array) -> Array:
-    """Returns the bytes of an array of a type that NumPy lacks: 4-bit and 2-bit numbers share a byte, the first one low.
+    """Returns the bytes of an array of a type that NumPy lacks: narrower numbers share a byte, the first one low.
 
     Shape and dtype: as the array, with `uint16` or `uint8`; one axis for types narrower than a byte.
     """

@@ -27,7 +27,7 @@ EXCLUDED = {
     # standard ("length_resized", a whole number) have 3 / 1.
     "test_resize_downsample_scales_linear_align_corners": "expectation takes a fractional length for align_corners",
     "test_resize_downsample_scales_cubic_align_corners": "expectation takes a fractional length for align_corners",
-    # -2.5 at scale 5 / 255 is -127.5, a tie: -128 to even. The scale in float32 is larger, hence -127 in the expectation.
+    # -2.5 at scale 5 / 255 is -127.5, a tie: -128 to even. The float32 scale is larger, hence -127 in the expectation.
     "test_dynamicquantizelinear": "expectation rounds a tie as the scale in float32 falls",
     "test_dynamicquantizelinear_expanded": "expectation rounds a tie as the scale in float32 falls",
 }

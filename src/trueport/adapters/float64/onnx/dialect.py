@@ -94,7 +94,7 @@ _COMPOSITE = frozenset(
         "ReduceL1", "ReduceSumSquare", "ReduceLogSum", "LpPool", "GlobalLpPool", "SoftmaxCrossEntropyLoss",
         "NegativeLogLikelihoodLoss", "RotaryEmbedding", "Attention", "MultiHeadAttention", "HannWindow",
         "HammingWindow", "BlackmanWindow", "Sum", "Mean", "CausalConvWithState", "ReduceProd", "CumProd",
-        "SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization",
+        "SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization", "FusedConv", "FusedGemm", "Scaler",
     }
 )  # fmt: skip
 
@@ -159,7 +159,7 @@ JUMPS = {
 
 _CONTRACTIONS: dict[str, Terms] = {
     "MatMul": _inner, "Gemm": _inner, "FusedMatMul": _inner, "MatMulInteger": _inner, "Conv": _filter_terms,
-    "ConvTranspose": _filter_terms, "FusedConv": _filter_terms, "ReduceSum": reduced,
+    "ConvTranspose": _filter_terms, "ReduceSum": reduced,
     "ReduceMean": reduced, "CumSum": summed_so_far,
     "AveragePool": _window_terms, "GlobalAveragePool": reduced, "Col2Im": _counted, "Scatter": _counted,
     "ScatterElements": _counted, "ScatterND": _counted, "ConvInteger": _filter_terms,

@@ -113,9 +113,9 @@ class Rounding:
         if index != 0 or operation.nested:
             return None
         if operator in dialect.transforms:
-            terms, squares = dialect.transforms[operator](operation, arguments, value)
-            factors = 2 * unit * np.sqrt(squares)  # each is off by about a last place of one
-            return np.asarray(np.maximum(summation_noise(value, squares, terms, unit), factors))
+            length, power = dialect.transforms[operator](operation, arguments, value)
+            factors = 2 * unit * np.sqrt(power)  # each is off by about a last place of one
+            return np.asarray(np.maximum(summation_noise(value, power, length, unit), factors))
         if operator not in dialect.contractions:
             return None
         squared = [np.square(a) if _is_float(a) else a for a in arguments]

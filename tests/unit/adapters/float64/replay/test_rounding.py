@@ -126,7 +126,8 @@ def test_an_average_over_windows_that_overlap_has_the_noise_of_its_terms():
 def test_columns_that_are_added_into_an_image_have_the_noise_of_a_sum():
     x = RNG.standard_normal((1, 25, 36)).astype(np.float32)
     output = floor(
-        "(float[1,25,36] x) => (float[1,1,10,10] y) <int64[2] i = {10, 10}, int64[2] b = {5, 5}> { y = Col2Im(x, i, b) }",
+        "(float[1,25,36] x) => (float[1,1,10,10] y) <int64[2] i = {10, 10}, int64[2] b = {5, 5}>"
+        " { y = Col2Im(x, i, b) }",
         x=x,
     )
     inner = output.arithmetic_floor[0, 0, 4:6, 4:6]

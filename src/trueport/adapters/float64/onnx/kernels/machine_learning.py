@@ -23,7 +23,7 @@ def array_feature_extractor(call: Call, x: Array, indices: Array) -> Array:
 @kernel("Binarizer", domain=MACHINE_LEARNING, selects=True)
 def binarizer(call: Call, x: Array) -> Array:
     """Returns 1 where x is larger than the threshold, else 0."""
-    return (x > call.attributes.get("threshold", 0.0)).astype(x.dtype)
+    return np.asarray(x > call.attributes.get("threshold", 0.0)).astype(x.dtype)
 
 
 @kernel("Scaler", domain=MACHINE_LEARNING)

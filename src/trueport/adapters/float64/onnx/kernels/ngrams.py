@@ -36,7 +36,7 @@ def tf_idf_vectorizer(call: Call, x: Array) -> Array:
     result = np.minimum(counts, 1.0) if mode == "IDF" else counts
     if mode != "TF" and weights:
         result = result * np.asarray(weights, dtype=np.float64)
-    return result if x.ndim == 2 else result[0]
+    return np.asarray(result if x.ndim == 2 else result[0])
 
 
 def _pool(attributes: Any) -> Iterator[tuple[Any, ...]]:

@@ -81,7 +81,7 @@ def _is_common(call: Call) -> bool:
 
 @kernel("RegexFullMatch", selects=True, supports=_is_common)
 def regex_full_match(call: Call, x: Array) -> Array:
-    """Returns where the whole string matches an expression of RE2, whose classes such as `\\w` hold ASCII only."""
+    """Returns where the whole string matches an expression of RE2, whose classes of characters hold ASCII only."""
     expression = re.compile(call.attributes["pattern"], re.ASCII)
     found = [expression.fullmatch(str(text)) is not None for text in x.ravel()]
     return np.asarray(found, dtype=np.bool_).reshape(x.shape)
