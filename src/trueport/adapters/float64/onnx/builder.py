@@ -316,7 +316,9 @@ class Builder:
             inherited.visible and local is not None, inherited.depth + 1,
         )  # fmt: skip
         before = set(self.shared.missing)
-        body = Builder(self.shared, surroundings, function.name).build_function(function, types)
+        # A graph among the attributes of an operator becomes part of its definition, and may see what is around it.
+        outer = self if local is None else None
+        body = Builder(self.shared, surroundings, function.name, outer).build_function(function, types)
         if local is None and self.shared.missing != before:
             # An operator whose definition uses a missing one is itself the missing one for the user.
             self.shared.missing.clear()

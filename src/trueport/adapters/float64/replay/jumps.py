@@ -37,12 +37,15 @@ def _cast_undefined(operation: Operation, arguments: list[Any]) -> Array | None:
     value = arguments[0]
     if operation.output_types[0].startswith("float"):
         return _narrow_undefined(operation.output_types[0], value)
-    try:
-        info = np.iinfo(operation.output_types[0])
-    except ValueError:  # a four-bit type, which NumPy lacks
-        return np.asarray(~np.isfinite(value))
+    low, high = _range(operation.output_types[0])
     with np.errstate(invalid="ignore"):
-        return np.asarray(~((np.trunc(value) >= float(info.min)) & (np.trunc(value) <= float(info.max))))
+        return np.asarray(~((np.trunc(value) >= low) & (np.trunc(value) <= high)))
+
+
+def _range(name: str) -> tuple[float, float]:
+    """Returns the smallest and the largest number of an integer type, of those that NumPy lacks too."""
+    unsigned, bits = name.startswith("u"), int(name.removeprefix("u").removeprefix("int"))
+    return (0.0, 2.0**bits - 1) if unsigned else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1)
 
 
 def _narrow_undefined(dtype: str, value: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import helper, parser
 
 from trueport.adapters.float64.onnx import Float64Evaluator
 from trueport.adapters.float64.onnx.dialect import ONNX
@@ -131,3 +131,15 @@ def test_a_path_that_is_undefined_leaves_the_result_open(number, open_):
     model = parser.parse_model(COUNTED)
     made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": np.asarray(number, np.float32)}, 0, SCREEN)
     assert made.ties is open_
+
+
+@pytest.mark.parametrize(
+    ("code", "inside", "outside"), [(25, 3.9, 4.0), (26, -2.9, -3.0), (21, 15.9, 16.0), (22, 7.5, 8.0)]
+)
+def test_a_cast_beyond_a_type_of_less_than_a_byte_is_undefined(code, inside, outside):
+    model = parser.parse_model('<ir_version: 12, opset_import: ["": 25]> g (float[2] x) => (int8[2] y) { z = Cast(x) }')
+    graph = model.graph
+    graph.node[0].attribute.append(helper.make_attribute("to", code))
+    graph.node.append(helper.make_node("Cast", ["z"], ["y"], to=3))
+    made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": f32(inside, outside)}, 0, SCREEN)
+    assert made.outputs[0].unstable.tolist() == [False, True]
