@@ -118,3 +118,10 @@ def test_quantization_to_less_than_a_byte_saturates(dtype, low, high):
     x = np.asarray([-100.0, 0.26, 0.5, 0.74, 100.0], np.float32)
     (y,) = Float64Evaluator(model).run({"x": x})
     assert y.tolist() == [low / 2, 0.5, 0.5, 0.5, high / 2]
+
+
+@pytest.mark.parametrize("code", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2])
+def test_a_cast_to_less_than_a_byte_rounds_half_to_even(code):
+    x = np.asarray([0.4, 0.5, 0.6, 1.4], np.float32)
+    (y,) = Float64Evaluator(one_node("Cast", {"x": x}, opset=25, to=code)).run({"x": x})
+    assert y.astype(np.int8).tolist() == [0, 0, 1, 1]

@@ -38,8 +38,10 @@ def _cast_undefined(operation: Operation, arguments: list[Any]) -> Array | None:
     if operation.output_types[0].startswith("float"):
         return _narrow_undefined(operation.output_types[0], value)
     low, high = _range(operation.output_types[0])
+    # To less than a byte ONNX rounds to nearest, to all others it truncates.
+    whole = np.rint(value) if high - low < 16 else np.trunc(value)
     with np.errstate(invalid="ignore"):
-        return np.asarray(~((np.trunc(value) >= low) & (np.trunc(value) <= high)))
+        return np.asarray(~((whole >= low) & (whole <= high)))
 
 
 def _range(name: str) -> tuple[float, float]:

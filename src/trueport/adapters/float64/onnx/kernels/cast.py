@@ -10,6 +10,9 @@ from trueport.adapters.float64.onnx.narrow import EXPONENT_ONLY, is_narrow, roun
 from trueport.adapters.float64.onnx.registry import Call, MissingKernel, kernel
 
 
+_PARTS_OF_A_BYTE = frozenset({"int4", "uint4", "int2", "uint2"})
+
+
 def _is_covered(call: Call) -> bool:
     target = call.output_types[0]
     if target == STRING:
@@ -21,7 +24,10 @@ def _is_covered(call: Call) -> bool:
 
 @kernel("Cast", "CastLike", supports=_is_covered)
 def cast(call: Call, x: Array, like: Array | None = None) -> Array:
-    """Returns x in the target type: floats truncate toward zero, and are true where they are not zero."""
+    """Returns x in the target type: floats truncate toward zero, and are true where they are not zero.
+
+    To integers of less than a byte they are rounded half to even instead (ONNX, "4 bit integer types", Cast).
+    """
     target = call.output_types[0]
     if not target and like is not None:
         return x.astype(like.dtype, copy=False)
@@ -31,6 +37,8 @@ def cast(call: Call, x: Array, like: Array | None = None) -> Array:
         return np.asarray((x.astype(np.float64) if x.dtype == object else x) != 0)
     if target == STRING:
         return x if x.dtype == object else np.asarray(np.vectorize(str, otypes=[object])(x.astype(np.int64)))
+    if target in _PARTS_OF_A_BYTE and x.dtype.kind == "f":
+        x = np.rint(x)
     held = x.astype(held_dtype(target), copy=False)
     if is_narrow(target):
         mode = call.attributes.get("round_mode", "up")

@@ -61,8 +61,11 @@ _register("Pow", elementwise.power)
 
 
 @kernel("Gemm", domain=EARLY)
-def gemm(call: Call, a: Array, b: Array, c: Array) -> Array:
-    """Returns alpha A' B' + beta C; C broadcasts where it is told to, always with its last axes."""
+def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
+    """Returns alpha A' B' + beta C; C broadcasts where it is told to, always with its last axes.
+
+    C could not be left out; a file that does so is refused by ONNX's checker, not here.
+    """
     return matmul.gemm(call, a, b, c)
 
 
