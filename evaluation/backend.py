@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import tempfile
-import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from typing import Any
 import onnx
 from onnx import numpy_helper
 
+from evaluation.looked_at import Notes
 from evaluation.warm import TOOLS, checker
 from evaluation.wording import circumstances, machine, table
 from trueport.core.errors import TrueportError
@@ -114,19 +114,11 @@ def write_up(records: list[dict[str, Any]], folder: Path) -> None:
     """Writes `docs/backend.md`."""
     if not records:
         return
-    notes_file = folder / "looked_at.toml"
-    notes = tomllib.loads(notes_file.read_text(encoding="utf-8")) if notes_file.exists() else {}
+    notes = Notes.read(folder / "looked_at.toml")
     rows = []
     for name in (*RUNTIMES, *CONVERTERS):
         counts = Counter(r["measured"][name]["outcome"] for r in records if name in r["measured"])
         rows.append((name, *(str(counts.get(o, 0)) for o in OUTCOMES), str(sum(counts.values()))))
-    bad = [
-        (r["key"], name, str(r["measured"][name].get("stage") or "-"), r["measured"][name].get("message", "")[:160],
-         notes.get(r["key"], {}).get(name, ""))
-        for r in records
-        for name in (*RUNTIMES, *CONVERTERS)
-        if r["measured"].get(name, {}).get("outcome") == "divergent"
-    ]  # fmt: skip
     spent = sum(r["elapsed_s"] for r in records)
     missing = len(cases()) - len(records)
     _PAGE.write_text(
@@ -138,8 +130,8 @@ def write_up(records: list[dict[str, Any]], folder: Path) -> None:
         f"{circumstances(records)} {len(records)} cases{f', {missing} not measured yet' if missing else ''}, "
         f"{spent / 60:.0f} minutes of work in {JOBS} processes.\n\n"
         f"{table(('tool', *OUTCOMES, 'cases'), rows)}\n\n"
-        "## Every divergent check\n\n"
-        f"{table(('case', 'tool', 'stage', 'message', 'looked at'), bad)}\n\n"
-        "`scripts/evaluate backend` measures it again; the records lie in `docs/results/backend`.\n",
+        f"{notes.report(records, (*RUNTIMES, *CONVERTERS))}\n"
+        "`scripts/evaluate backend` measures it again; the records lie in `docs/results/backend`, and what a person "
+        "found in `looked_at.toml` beside them.\n",
         encoding="utf-8",
     )

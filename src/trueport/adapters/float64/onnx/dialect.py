@@ -175,6 +175,7 @@ ONNX = Dialect(
     softmax=frozenset({"Softmax", "LogSoftmax", "Attention", "MultiHeadAttention"}),
     absolute={
         "LogSoftmax": 4.0, "SoftmaxCrossEntropyLoss": 4.0, "ReduceLogSumExp": 4.0, "GRU": 8.0, "LSTM": 8.0, "RNN": 8.0,
+        "HannWindow": 2.0, "HammingWindow": 2.0, "BlackmanWindow": 2.0,
     },
     additive=frozenset({"Add", "Sub"}),
     correctly_rounded=frozenset(

@@ -193,3 +193,11 @@ def test_a_causal_convolution_has_the_noise_of_a_sum():
     ratio = output.arithmetic_floor[0] / np.maximum(wanted, 1e-12)
     assert ratio[wanted > 0].min() > 0.5
     assert np.median(ratio[wanted > 0]) < 30
+
+
+@pytest.mark.parametrize("operator", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+def test_a_window_is_as_good_as_the_cosines_of_which_it_is_the_difference(operator):
+    size = np.asarray(16, np.int64)
+    output = floor(f"(int64 n) => (float[16] y) {{ y = {operator}<periodic = 0>(n) }}", n=size)
+    assert (output.arithmetic_floor > U / 2).all()
+    assert (output.arithmetic_floor < 10 * U).all()

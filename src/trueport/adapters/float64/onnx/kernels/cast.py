@@ -9,7 +9,6 @@ from trueport.adapters.float64.onnx.dtypes import CODES, FLOAT_NAMES, STRING, Ar
 from trueport.adapters.float64.onnx.narrow import EXPONENT_ONLY, is_narrow, rounded
 from trueport.adapters.float64.onnx.registry import Call, MissingKernel, kernel
 
-
 _PARTS_OF_A_BYTE = frozenset({"int4", "uint4", "int2", "uint2"})
 
 
