@@ -144,6 +144,7 @@ _ODD = {
     "float8e4m3fnuz": onnx.TensorProto.FLOAT8E4M3FNUZ,
     "float8e5m2": onnx.TensorProto.FLOAT8E5M2,
     "float8e5m2fnuz": onnx.TensorProto.FLOAT8E5M2FNUZ,
+    "float8e8m0": onnx.TensorProto.FLOAT8E8M0,
     "int4": onnx.TensorProto.INT4,
     "uint4": onnx.TensorProto.UINT4,
     "float4e2m1": onnx.TensorProto.FLOAT4E2M1,
