@@ -25,7 +25,7 @@ from trueport.core.errors import UsageError
 from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, Finding, exit_code
 from trueport.core.signature import signature
-from trueport.core.taxonomy import Kind, Verdict
+from trueport.core.taxonomy import Kind, Stage, Verdict
 
 if TYPE_CHECKING:
     from trueport.isolation import Worker
@@ -36,7 +36,8 @@ _DOUBTFUL = frozenset({Verdict.DIVERGENT, Verdict.CRASHED})
 class Checker:
     """Keeps one warm worker for many checks; use it as a context manager.
 
-    Every `divergent` or `crashed` check that was not the first of its worker is made again, alone in a fresh one. Where
+    Every `divergent` or `crashed` check that was not the first of its worker is made again, alone in a fresh one; only
+    that a runtime lacks a kernel depends on nothing. Where
     verdict or stage differ, the fresh check is returned, with a finding of kind `state-dependent` that says what the
     warm one said. A `faithful` check is not made again: a wrong model that is right only because of what ran before
     would need state that repairs.
@@ -109,7 +110,7 @@ class Checker:
         result = perform(request, on_event, worker=worker)
         checks = [
             # The first check of a fresh worker has nothing that it could depend on.
-            self._confirmed(request, check, on_event) if check.verdict in _DOUBTFUL and (place or not fresh) else check
+            self._confirmed(request, check, on_event) if _is_doubtful(check) and (place or not fresh) else check
             for place, check in enumerate(result.checks)
         ]
         return replace(result, checks=tuple(checks), exit_code=exit_code([check.verdict for check in checks]))
@@ -139,6 +140,12 @@ class Checker:
             if worker is not None:
                 worker.close()
         self._worker = self._template = None
+
+
+def _is_doubtful(check: Check) -> bool:
+    """Whether a check may hang on what the process did before; which kernels a runtime has does not."""
+    lacks = check.stage is Stage.RUNTIME and any(finding.kind is Kind.NO_KERNEL for finding in check.findings)
+    return check.verdict in _DOUBTFUL and not lacks
 
 
 def _require_isolation(options: CheckOptions) -> None:
