@@ -51,8 +51,11 @@ def _measured(task: registry.Task, keys: Sequence[str], *, jobs: int) -> Iterato
         yield from map(one, keys)
         return
     with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(one, key) for key in keys]):
-            yield future.result()
+        try:
+            for future in as_completed([pool.submit(one, key) for key in keys]):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)  # after an error nothing would be stored any more
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -152,11 +152,11 @@ def test_random_numbers_are_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_node_without_float64_kernel_does_not_end_the_search(tmp_path: Path) -> None:
-    text = """(float[4] x) => (float[4] y, string[2] s) <string[2] a = {"b", "c"}> {
-        s = StringConcat (a, a)
+    text = """(float[4] x) => (float[4] y, float[2,2] s) <float[2,2] a = {1, 2, 3, 4}> {
+        s = com.microsoft.Inverse (a)
         y = Sin (x)
     }"""
-    model = parser.parse_model(HEAD.replace("18", "20") + text)
+    model = parser.parse_model(HEAD.replace('"": 18', '"": 18, "com.microsoft": 1') + text)
     _, found = look(model, {"x": np.ones(4, np.float32)}, tmp_path, Planted(y="Cos"))
     assert [n.output for n in found.introduced] == ["y"]
     assert list(found.unjudged) == ["s"]
