@@ -377,9 +377,12 @@ def _subject(maker: _Maker, session: Session) -> list[Finding]:
         found.append(maker.note(Kind.NONDETERMINISTIC, "two runs of the source give different values"))
     found += [maker.note(kind, message) for kind, message in session.source.notes()]
     if session.left_out:
-        millions = session.source.weights / 1e6
+        source = session.source
+        size = f"has {source.weights / 1e6:.0f} million weights"
+        if source.computed > source.weights:
+            size = f"computes {source.computed / 1e6:.0f} million numbers in a run"
         message = (
-            f"the model has {millions:.0f} million weights, so {session.left_out} of the usual input sets were left "
+            f"the model {size}, so {session.left_out} of the usual input sets were left "
             "out; --samples with another number than the default tries them all"
         )
         found.append(maker.note(Kind.FEWER_INPUTS, message))

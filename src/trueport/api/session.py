@@ -31,8 +31,9 @@ from trueport.inputs.spec import DynamicAxis
 from trueport.oracle.noise import SCREEN, SCREEN_LARGE
 from trueport.oracle.thresholds import THRESHOLDS
 
-LARGE = 5_000_000
-"""With more weights than this a model is large: fewer input sets are tried unless `--samples` asks for a number."""
+LARGE, DEAR = 5_000_000, 10_000_000
+"""With more weights than the first, or more numbers computed in a run than the second, a model is large: fewer input
+sets are tried unless `--samples` asks for a number."""
 Emit = Callable[[dict[str, Any]], None]
 
 
@@ -54,7 +55,8 @@ class Session:
         self.specs = list(self.source.leaves)
         self.names = tuple(spec.name for spec in self.specs)
         self.references: References | None = None
-        self.large = self.source.weights > LARGE and options.samples == CheckOptions().samples
+        usual = options.samples == CheckOptions().samples
+        self.large = usual and (self.source.weights > LARGE or self.source.computed > DEAR)
         self.left_out = 0
 
     def info(self, deterministic: bool | None) -> SubjectInfo:
@@ -157,7 +159,10 @@ class Session:
         """The operators of the source that no output shows on any of the first input sets; None if undetermined."""
         assert self.references is not None
         common: list[Unseen] | None = None
-        for inputs in self.references.inputs[: 1 if self.large else 3]:
+        tried = self.references.inputs[:3]
+        if self.large:
+            tried = [min(self.references.inputs, key=lambda s: sum(a.size for a in s.arrays))]
+        for inputs in tried:
             found = self.source.unseen(inputs, THRESHOLDS.meaning)
             if found is None:
                 return None

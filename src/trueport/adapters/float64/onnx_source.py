@@ -75,6 +75,12 @@ class OnnxSource:
         """The number of elements of its weights and constants."""
         return sum(int(np.size(c.value)) for c in self._evaluator.constants.values())
 
+    @cached_property
+    def computed(self) -> int:
+        """The number of elements that the operators give at the example."""
+        example = InputSet("example", "example", tuple(leaf.example for leaf in self.leaves))
+        return self._runner.computed(self._feeds(example)) if isinstance(self._runner, Replay) else 0
+
     @property
     def given(self) -> Sequence[tuple[Array, ...]]:
         """The further examples."""
