@@ -206,6 +206,16 @@ def _attention(facts: Facts, use: Use) -> Domain | None:
     return None
 
 
+def _compared(facts: Facts, use: Use) -> Domain | None:
+    """A single integer that is compared with a constant chooses a branch: a sampling rate, a mode."""
+    other = facts.constant(use.node.input[1 - use.operand])
+    whole = other is not None and other.size == 1 and other.dtype.kind in "iu"
+    if other is None or not whole or not use.is_main or facts.length(use.node.input[use.operand]) != 1:
+        return None
+    constant = int(other.reshape(()))
+    return Domain(values=(0, constant) if constant else (0, 1))
+
+
 def _unpooled(facts: Facts, use: Use) -> Domain | None:
     if use.operand != 1:
         return None
@@ -235,5 +245,6 @@ RULES: dict[str, Callable[[Facts, Use], Domain | None]] = {
     "ReverseSequence": _reversed,
     "Pow": _power,
     "Attention": _attention,
+    "Equal": _compared,
 }
 """Operator -> the domain of the operand in question, where it depends on other operands."""

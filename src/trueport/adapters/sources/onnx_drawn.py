@@ -31,13 +31,16 @@ _MOST_INTEGER = 9
 _ELEMENTS = 2
 
 
-def sizes_for(model: onnx.ModelProto, interface: Interface, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+def sizes_for(
+    model: onnx.ModelProto, interface: Interface, shapes: Mapping[str, Sequence[int]], *, times: int = 1
+) -> dict[str, int]:
     """Returns symbol -> size for every dynamic axis of the inputs.
 
     Args:
         model: gives hints, such as the weights of a convolution for the number of channels.
         interface: of the model.
         shapes: shapes that the user gives, by input; a symbol in them has their size everywhere.
+        times: by how much lengths and images of which nothing is known are larger than usual.
 
     Raises:
         UsageError: a shape contradicts the declaration, names no input, or gives a symbol two sizes.
@@ -53,7 +56,8 @@ def sizes_for(model: onnx.ModelProto, interface: Interface, shapes: Mapping[str,
         dims = _symbolic(info)
         for axis, dim in enumerate(dims or ()):
             if isinstance(dim, str):
-                sizes.setdefault(dim, _guess(dim, axis, len(dims or ())))
+                size = _guess(dim, axis, len(dims or ()))
+                sizes.setdefault(dim, size if size in (BATCH, CHANNELS) else size * times)
     return sizes
 
 
