@@ -88,7 +88,7 @@ def hidden_operators(session: Session, walk: Walk) -> Hidden:
     operators = tuple(session.unseen)
     executable: Any = walk.file.executable
     try:
-        seen = executable.fingerprints(references.inputs[0])
+        seen = executable.fingerprints(session.observed[0])
     except Exception:  # noqa: BLE001 - a file that cannot be evaluated shows nothing
         return Hidden(operators, operators)
     return Hidden(operators, tuple(u for u in operators if not any(u.fingerprint.matches(f) for f in seen)))

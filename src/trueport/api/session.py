@@ -26,7 +26,7 @@ from trueport.core.errors import UsageError
 from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, InputInfo, SubjectInfo, exit_code
 from trueport.core.subject import Subject
-from trueport.inputs.draw import draw_inputs, fewer, redraw
+from trueport.inputs.draw import InputSet, draw_inputs, fewer, redraw
 from trueport.inputs.spec import DynamicAxis
 from trueport.oracle.noise import SCREEN, SCREEN_LARGE
 from trueport.oracle.thresholds import THRESHOLDS
@@ -155,14 +155,19 @@ class Session:
         return runtime_registry.runtime(name, provider=self.options.provider, threads=self.options.threads)
 
     @cached_property
+    def observed(self) -> Sequence[InputSet]:
+        """The input sets at which hidden operators are looked for: of a large model the one with the least elements."""
+        assert self.references is not None
+        if self.large:
+            return [min(self.references.inputs, key=lambda s: sum(a.size for a in s.arrays))]
+        return self.references.inputs[:3]
+
+    @cached_property
     def unseen(self) -> list[Unseen] | None:
         """The operators of the source that no output shows on any of the first input sets; None if undetermined."""
         assert self.references is not None
         common: list[Unseen] | None = None
-        tried = self.references.inputs[:3]
-        if self.large:
-            tried = [min(self.references.inputs, key=lambda s: sum(a.size for a in s.arrays))]
-        for inputs in tried:
+        for inputs in self.observed:
             found = self.source.unseen(inputs, THRESHOLDS.meaning)
             if found is None:
                 return None

@@ -12,7 +12,7 @@ from trueport.core.domain import Domain, DomainKind
 from trueport.onnxgraph.consumers import Readers
 from trueport.onnxgraph.shapes import Dims, element_types, known_dims, symbol_of
 
-_FEW = 64
+_FEW = 1024
 
 
 class Facts:
@@ -42,7 +42,7 @@ class Facts:
         return tuple(None if isinstance(d, str) and d not in self.symbols else d for d in dims)
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """Returns the value of a constant of at most 64 elements."""
+        """Returns the value of a constant of at most 1,024 elements."""
         tensor = self._tensors.get(name)
         if tensor is None or _count(tensor) > _FEW or tensor.data_location == onnx.TensorProto.EXTERNAL:
             return None

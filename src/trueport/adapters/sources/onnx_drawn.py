@@ -32,7 +32,13 @@ _ELEMENTS = 2
 
 
 def sizes_for(
-    model: onnx.ModelProto, interface: Interface, shapes: Mapping[str, Sequence[int]], *, times: int = 1
+    model: onnx.ModelProto,
+    interface: Interface,
+    shapes: Mapping[str, Sequence[int]],
+    *,
+    batch: int = BATCH,
+    times: int = 1,
+    inner: bool = False,
 ) -> dict[str, int]:
     """Returns symbol -> size for every dynamic axis of the inputs.
 
@@ -40,6 +46,8 @@ def sizes_for(
         model: gives hints, such as the weights of a convolution for the number of channels.
         interface: of the model.
         shapes: shapes that the user gives, by input; a symbol in them has their size everywhere.
+        batch: size of a first axis of which nothing is known.
+        inner: whether the second axis of three is the batch too, as in the state of a recurrent operator.
         times: by how much lengths and images of which nothing is known are larger than usual.
 
     Raises:
@@ -56,8 +64,7 @@ def sizes_for(
         dims = _symbolic(info)
         for axis, dim in enumerate(dims or ()):
             if isinstance(dim, str):
-                size = _guess(dim, axis, len(dims or ()))
-                sizes.setdefault(dim, size if size in (BATCH, CHANNELS) else size * times)
+                sizes.setdefault(dim, _guess(dim, axis, len(dims or ()), batch, times, inner=inner))
     return sizes
 
 
@@ -180,12 +187,12 @@ def _shape(info: ValueInfo, domain: Domain | None, sizes: Mapping[str, int]) -> 
     return tuple(sizes[d] if isinstance(d, str) else d for d in dims)
 
 
-def _guess(symbol: str, axis: int, rank: int) -> int:
-    if axis == 0 or "batch" in symbol.lower():
-        return BATCH
+def _guess(symbol: str, axis: int, rank: int, batch: int, times: int, *, inner: bool) -> int:
+    if axis == 0 or "batch" in symbol.lower() or (inner and (axis, rank) == (1, 3)):
+        return batch
     if rank in (4, 5):
-        return CHANNELS if axis == 1 else PIXELS
-    return LENGTH
+        return CHANNELS if axis == 1 else PIXELS * times
+    return LENGTH * times
 
 
 def _given_sizes(interface: Interface, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:

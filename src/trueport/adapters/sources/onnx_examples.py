@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from trueport.onnxgraph.interface import Interface, read_interface
 DRAWN = "drawn"
 """Label of an example that nobody gave."""
 _LARGEST_DEFAULT = 4096
-_TIMES = (4, 16, 64, 256)
+_TIMES = (1, 4, 16, 64, 256)
 _LARGEST_GUESS = 2**22
 _FIRST_IR_WITH_DEFAULTS = 4
 _FORMS = "a dict of arrays by input name, a tuple in the order of the inputs, or a list of several of these"
@@ -60,7 +61,8 @@ def choose_examples(
         examples = examples_beside(path, interface) if path is not None else ()
     domains = input_domains(model)
     if not examples:
-        examples = (_drawn_example(model, interface, request, 1),)
+        sizes = sizes_for(model, interface, request.input_shapes)
+        examples = (_drawn_example(model, interface, request, sizes),)
     elif request.input_shapes:
         sizes_for(model, interface, request.input_shapes)  # refuses what does not fit
         redrawn = _redrawn(interface, domains, request)
@@ -69,29 +71,31 @@ def choose_examples(
 
 
 def larger_examples(model: onnx.ModelProto, request: SourceRequest) -> Iterator[tuple[Example, ...]]:
-    """Yields drawn examples whose guessed lengths are larger and larger; nothing where no size is guessed.
+    """Yields drawn examples with a batch of one, whose guessed lengths are larger and larger; none without guesses.
 
-    A model that cuts its input into windows refuses the few elements that are drawn at first, and nothing in the file
-    says how many it needs.
+    A model that cuts its input into windows refuses the few elements that are drawn at first, and one whose state is
+    declared for one sequence refuses two of them; nothing else in the file says what it needs.
 
     Args:
         model: with its data.
         request: what the user asked for; shapes given there stay as they are.
     """
     interface = read_interface(model)
-    before = sizes_for(model, interface, request.input_shapes)
-    for times in _TIMES:
-        sizes = sizes_for(model, interface, request.input_shapes, times=times)
-        if sizes == before:
-            return
-        example = _drawn_example(model, interface, request, times)
+    tried = [sizes_for(model, interface, request.input_shapes)]
+    for times, inner in product(_TIMES, (False, True)):
+        sizes = sizes_for(model, interface, request.input_shapes, batch=1, times=times, inner=inner)
+        if sizes in tried:
+            continue
+        tried.append(sizes)
+        example = _drawn_example(model, interface, request, sizes)
         if sum(np.size(value) for value in example.kwargs.values() if value is not None) > _LARGEST_GUESS:
             return
         yield _completed(model, interface, (example,))
 
 
-def _drawn_example(model: onnx.ModelProto, interface: Interface, request: SourceRequest, times: int) -> Example:
-    sizes = sizes_for(model, interface, request.input_shapes, times=times)
+def _drawn_example(
+    model: onnx.ModelProto, interface: Interface, request: SourceRequest, sizes: Mapping[str, int]
+) -> Example:
     values = drawn_values(interface, input_domains(model), sizes, request.input_shapes, request.seed)
     return Example(kwargs=values, label=DRAWN)
 
