@@ -156,11 +156,15 @@ class Session:
 
     @cached_property
     def observed(self) -> Sequence[InputSet]:
-        """The input sets at which hidden operators are looked for: of a large model the one with the least elements."""
+        """The input sets at which hidden operators are looked for: of a large model the one with the least elements.
+
+        Else one of them has small values: what saturates at the others hides nothing there.
+        """
         assert self.references is not None
         if self.large:
             return [min(self.references.inputs, key=lambda s: sum(a.size for a in s.arrays))]
-        return self.references.inputs[:3]
+        small = [s for s in self.references.inputs[2:] if s.regime == "small"]
+        return [*self.references.inputs[:2], *(small or self.references.inputs[2:3])][:3]
 
     @cached_property
     def unseen(self) -> list[Unseen] | None:

@@ -39,3 +39,23 @@ def test_the_finding_says_what_made_it_large(model, monkeypatch):
     (said,) = [f.message for f in check.findings if f.kind == "fewer-inputs"]
     assert "numbers in a run" in said
     assert check.verdict == "faithful"
+
+
+SATURATED = """
+<ir_version: 8, opset_import: ["": 17]>
+saturated (float[N, 6] x) => (float[N, 6] y) {
+  far = Constant <value_float = 1000.0> ()
+  a = Mul(x, far)
+  b = Neg(a)
+  y = Tanh(b)
+}
+"""
+
+
+def test_what_saturates_at_usual_values_is_looked_at_with_small_ones(tmp_path):
+    path = tmp_path / "saturated.onnx"
+    onnx.save(onnx.parser.parse_model(SATURATED), path)
+    run = session.Session(load_subject(str(path)), CheckOptions(), lambda _: None)
+    run.run()
+    assert [s.regime for s in run.observed] == ["example", "redrawn", "small"]
+    assert run.unseen == []
