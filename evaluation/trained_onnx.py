@@ -130,12 +130,17 @@ def _verdict_table(tools: dict[str, dict[str, Any]]) -> str:
 def _open_table(tools: dict[str, dict[str, Any]], notes: dict[str, dict[str, str]]) -> str:
     head = ("model", "tool", "outcome", "stage", "message", "looked at")
     return table(head, [
-        (model, tool, outcome["outcome"], str(outcome.get("stage") or "-"), outcome["message"][:200],
+        (model, tool, outcome["outcome"], str(outcome.get("stage") or "-"), _reason(outcome),
          notes.get(model, {}).get(tool, ""))
         for model, told in tools.items()
         for tool, outcome in told.items()
         if outcome["outcome"] != "faithful"
     ])  # fmt: skip
+
+
+def _reason(outcome: dict[str, Any]) -> str:
+    """What a finding says of a wrong result; why nothing is proven where that is the result."""
+    return str(outcome["explanation" if outcome["outcome"] == "inconclusive" else "message"])[:260]
 
 
 def _floor_table(tools: dict[str, dict[str, Any]]) -> str:
