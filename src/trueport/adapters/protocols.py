@@ -220,6 +220,10 @@ class SourceEngine(Protocol):
         """How many numbers its weights and constants have."""
 
     @property
+    def computed(self) -> int:
+        """How many numbers the operators of one run at the example give; 0 where they are not counted."""
+
+    @property
     def method(self) -> str:
         """How the floor is measured, for the record."""
 

@@ -99,6 +99,10 @@ _COMPOSITE = frozenset(
 )  # fmt: skip
 
 
+_GELU = (2**0.5, 0.5**0.5, (2 / np.pi) ** 0.5, 0.044715)
+_CONSTANTS_INSIDE = {"Gelu": _GELU, "BiasGelu": _GELU, "FastGelu": _GELU, "HardSwish": (1 / 6,)}
+
+
 def _gated(operation: Operation, main: list[Any], outputs: list[Any], noisy: list[Any]) -> list[Any]:
     """What a threshold lets through moves with its argument."""
     del operation
@@ -183,4 +187,5 @@ ONNX = Dialect(
          "CastLike", "CumSum", "Pow"}
     ),
     jumps=JUMPS,
+    constants_inside=_CONSTANTS_INSIDE,
 )  # fmt: skip

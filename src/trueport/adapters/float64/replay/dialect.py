@@ -81,6 +81,7 @@ class Dialect:
         additive: sums and differences of two operands.
         correctly_rounded: operators that IEEE 754 rounds correctly.
         jumps: discontinuous operators.
+        constants_inside: operators whose definition holds numbers that no float32 is equal to, with these numbers.
     """
 
     selects: Callable[[Operation], bool]
@@ -94,3 +95,4 @@ class Dialect:
     additive: frozenset[str] = frozenset()
     correctly_rounded: frozenset[str] = frozenset()
     jumps: Mapping[str, Jump] = field(default_factory=dict)
+    constants_inside: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

@@ -96,6 +96,23 @@ class Replay:
             )
         return ReplayedReference(tuple(outputs), tuple(_real(o) for o in outputs), decisions.ties or otherwise)
 
+    def computed(self, feeds: Mapping[str, Any]) -> int:
+        """Returns how many elements the operators of one run give; 0 where one does not accept its operands."""
+        count = 0
+
+        def tally(operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
+            nonlocal count
+            del arguments
+            if not operation.nested:
+                count += sum(v.size for v in outputs if isinstance(v, np.ndarray))
+            return outputs
+
+        try:
+            self._run(feeds, tally)
+        except SourceError:
+            return 0
+        return count
+
     def real(self, feeds: Mapping[str, Any]) -> tuple[Array, ...]:
         """Returns the outputs rounded to their own types.
 
