@@ -1,6 +1,6 @@
 """Arrows point downwards only: the imports of the package, read without importing it.
 
-cli -> api -> report, bisect, cause, adapters, isolation -> oracle, inputs, onnxgraph -> core
+cli -> api -> report, bisect, locate, cause, adapters, isolation -> oracle, inputs, onnxgraph -> core
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ ALLOWED = {
     "isolation": {"core"},
     "adapters": {"core", "onnxgraph", "oracle", "inputs"},
     "bisect": {"core", "oracle", "inputs"},
+    "locate": {"core", "oracle", "onnxgraph", "adapters"},
     "cause": {"core", "oracle", "inputs"},
     "report": {"core", "oracle"},
-    "api": {"core", "onnxgraph", "oracle", "inputs", "isolation", "adapters", "bisect", "cause", "report"},
+    "api": {"core", "onnxgraph", "oracle", "inputs", "isolation", "adapters", "bisect", "locate", "cause", "report"},
     "cli": {"core", "report", "api", "trueport"},
     "testing": {"core", "onnxgraph", "oracle", "inputs", "adapters", "bisect", "api"},
     "trueport": {"core", "api"},
