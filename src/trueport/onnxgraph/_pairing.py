@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from trueport.onnxgraph.nesting import Body, bodies, described
+from trueport.onnxgraph.nesting import Body, bodies
 from trueport.onnxgraph.node_text import attribute_key
 from trueport.onnxgraph.tensor_values import content_key
 
@@ -102,13 +102,19 @@ def scopes(model: onnx.ModelProto) -> dict[str, Scope]:
         for node in body.nodes:
             for attribute in node.attribute:
                 graphs = [attribute.g] if attribute.HasField("g") else attribute.graphs
-                labels |= {id(graph): f"{attribute.name} of {described(node)}" for graph in graphs}
+                labels |= {id(graph): f"{attribute.name} of {_called(node)}" for graph in graphs}
         key = "" if body.graph is not None and parent is None else labels.get(id(body.graph), body.name)
         key = f"{parent.key} > {key}" if parent is not None and parent.key else key
         counts[key] += 1
         key = key if counts[key] == 1 else f"{key} ({counts[key]})"
         made[id(body)] = found[key] = _scope(key, body, parent)
     return found
+
+
+def _called(node: onnx.NodeProto) -> str:
+    """By its output rather than by its name, which tools give to nodes that have none."""
+    label = next((output for output in node.output if output), node.name)
+    return f"{node.op_type[:60]} '{label[:80]}'"
 
 
 def _scope(key: str, body: Body, parent: Scope | None) -> Scope:
@@ -158,10 +164,10 @@ def pair(old: Scope, new: Scope) -> Paired:
     by_meaning: dict[Hashable, deque[int]] = defaultdict(deque)
     meanings = [_meaning(node, old, old, new) for node in old.nodes]
     names, produced = old.computed, new.computed
-    for place, node in enumerate(old.nodes):
-        by_outputs[tuple(node.output)].append(place)
+    for index, node in enumerate(old.nodes):
+        by_outputs[tuple(node.output)].append(index)
         if not produced & set(node.output):
-            by_meaning[meanings[place]].append(place)
+            by_meaning[meanings[index]].append(index)
     taken: dict[int, int] = {}
     altered: list[tuple[onnx.NodeProto, onnx.NodeProto]] = []
     free: list[int] = []
@@ -179,7 +185,7 @@ def pair(old: Scope, new: Scope) -> Paired:
         else:
             free.append(number)
     shared = tuple(dict.fromkeys(n for node in old.nodes for n in node.output if n in produced))
-    removed = [node for place, node in enumerate(old.nodes) if place not in taken]
+    removed = [node for index, node in enumerate(old.nodes) if index not in taken]
     return Paired(
         removed, [new.nodes[n] for n in free], altered, shared, _unchanged(old, new, removed, altered, shared)
     )

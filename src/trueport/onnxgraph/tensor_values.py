@@ -60,11 +60,13 @@ def _content(tensor: onnx.TensorProto) -> bytes:
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         return repr(sorted((entry.key, entry.value) for entry in tensor.external_data)).encode()
     if tensor.HasField("raw_data"):
-        return bytes(tensor.raw_data)
+        raw: bytes = tensor.raw_data
+        return raw
     array = _array(tensor)
     if array is None or array.dtype.kind == "O":
         return repr([bytes(text) for text in tensor.string_data]).encode() + tensor.int32_data.__repr__().encode()
-    return array.tobytes()
+    content: bytes = array.tobytes()
+    return content
 
 
 def _array(tensor: onnx.TensorProto) -> np.ndarray | None:

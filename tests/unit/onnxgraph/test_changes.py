@@ -113,6 +113,7 @@ def test_inside_subgraphs_and_functions():
     )
     before = parser.parse_model(text % ("o = Relu (x)", 20, "z = Abs (x)"))
     after = parser.parse_model(text % ("o = Neg (x)", 19, "z = Abs (x)\n w = Exp (x)"))
+    after.graph.node[0].name = "a name that the other has not"
     found = changes(before, after)
     assert [(n.body, n.operator) for n in found.removed] == [("then_branch of If 'y'", "Relu")]
     assert sorted((n.body, n.operator) for n in found.added) == [
