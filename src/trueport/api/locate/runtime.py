@@ -10,7 +10,7 @@ from trueport.adapters.float64.onnx_program import OnnxProgram
 from trueport.adapters.float64.replay.flat import flat
 from trueport.adapters.protocols import Executed, Runtime, Switches
 from trueport.adapters.runtimes.observed import Observation
-from trueport.api.locate.changed import evidence_of
+from trueport.api.locate.changed import evidence_of, nodes_of, operators_of
 from trueport.bisect.judge import Trial
 from trueport.bisect.road import Step
 from trueport.core.result import NodeRef
@@ -95,7 +95,7 @@ class RuntimeFailure:
                 return True if crashed else None
 
         found = smallest_on(switches.names, tried, limit=MOST_RUNS)
-        if found.without:
+        if found.without or found.unusable:
             return None
         if found.never:
             message = f"{self.runtime.name} does not fail when it is loaded once more: nothing can be switched off"
@@ -105,26 +105,24 @@ class RuntimeFailure:
     def _blamed(self, switches: Switches, found: OnSet) -> Place:
         """The transformers, with the graph before and after they were at work."""
         nothing = frozenset(switches.names)
-        what = _changes(switches, nothing, nothing - set(found.parts))
-        names = " with ".join(found.parts)
+        what = _changes(switches, nothing, nothing - set(found.on))
+        names = " with ".join(found.on)
+        cures = [part for part, cured in zip(found.on, found.cures_alone, strict=True) if cured]
         evidence: dict[str, Any] = {
-            "how": "transformers switched off", "parts": list(found.parts), "cures_alone": list(found.cures_alone),
-            "runs": found.runs, "complete": found.complete,
+            "how": "transformers switched off", "parts": list(found.on), "cures_alone": cures, "runs": found.runs,
+            "smallest": found.minimal,
         }  # fmt: skip
         nodes: tuple[NodeRef, ...] = ()
         made = ""
         if what is not None:
             evidence["changed"] = evidence_of(what)
-            evidence["sequence"] = list(what.sequence)[:50]
-            old = " -> ".join(what.sequence[:6]) or "nothing"
-            new = ", ".join(n.op_type for n in what.added[:4]) or "nothing"
+            evidence["sequence"] = operators_of(what)[:50]
+            old = " -> ".join(operators_of(what)[:6]) or "nothing"
+            new = ", ".join(n.operator for n in what.added[:4]) or "nothing"
             made = f", which makes {new} of {old}"
-            nodes = tuple(
-                [NodeRef(n.name, n.op_type, role=Role.INTRODUCES) for n in what.removed][:10]
-                + [NodeRef(n.name, n.op_type, role=Role.CONCERNED) for n in what.added][:10]
-            )
-        together = " (only together)" if len(found.parts) > 1 else ""
-        cure = f"; switching off {found.cures_alone[0]} alone cures it" if found.cures_alone else ""
+            nodes = nodes_of(what)
+        together = " (only together)" if len(found.on) > 1 else ""
+        cure = f"; switching off {cures[0]} alone cures it" if cures else ""
         return Place(f"the graph transformer {names}{together} of {self.runtime.name}{made}{cure}", nodes, evidence)
 
     # ------------------------------------------------------------------ kernels
