@@ -134,7 +134,7 @@ class Session:
         if self.options.locate and made.verdict in (Verdict.DIVERGENT, Verdict.CRASHED):
             # The verdict stands; a process that is lost in the search must not take it along.
             self.emit({"event": "locating", "check": _plain(made)})
-            made = locate.located(self, walk, steps, made)
+            made = locate.located(self, walk, steps, made, runtime)
         return vote.Voter(made, steps)
 
     def _converter(self, name: str | None) -> Converter:

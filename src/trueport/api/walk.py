@@ -236,7 +236,7 @@ class Walk:
         fixed = (tolerance.rtol, tolerance.atol) if tolerance.kind is ToleranceKind.FIXED else None
         judgement = judge_arithmetic(
             lambda inputs: flat(session.run(program.feeds(inputs))),
-            lambda inputs: self._file_floors(program, inputs, runtime),
+            lambda inputs: self.file_floors(program, inputs, runtime),
             self.references,
             counts=self._counts,
             fixed=fixed,
@@ -247,7 +247,7 @@ class Walk:
         self._emit({"event": "record", "stage": Stage.RUNTIME, "checkpoint": name, "status": judgement.status})
         return Step(Stage.RUNTIME, name, judgement, facts=facts)
 
-    def _file_floors(self, program: OnnxProgram, inputs: InputSet, runtime: Runtime) -> Sequence[Array | None] | None:
+    def file_floors(self, program: OnnxProgram, inputs: InputSet, runtime: Runtime) -> Sequence[Array | None] | None:
         """The rounding noise of the file's own operators: it may decompose what the source computes in one."""
         try:
             main, runs = program.rounded(

@@ -12,7 +12,7 @@ nor another error is harmless; where the value of another error becomes right, t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class Faults:
         cured: replacing the values of all faults makes the outputs right.
         harmless: local errors that make no output wrong.
         judged: values that were compared on the source's own values.
-        cut: names of the candidate's values at which it was cut.
+        cut: the candidate's values at which it was cut -> the source's values there.
     """
 
     faults: tuple[LocalError, ...] = ()
@@ -74,7 +74,7 @@ class Faults:
     cured: bool = False
     harmless: tuple[LocalError, ...] = ()
     judged: int = 0
-    cut: frozenset[str] = frozenset()
+    cut: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_faults(
@@ -138,7 +138,7 @@ def _same(a: Array, b: Array) -> bool:
 
 def local_errors(
     follow: Follow, good: TracedRun, pairs: Mapping[str, str], *, draws: int = DRAWS
-) -> tuple[list[LocalError], int, frozenset[str]]:
+) -> tuple[list[LocalError], int, dict[str, str]]:
     """Returns the errors that nodes make on the source's own values, how many values were judged, and the cut."""
     usable = {name: pair for name, pair in pairs.items() if pair in good.values}
     try:
@@ -152,7 +152,7 @@ def local_errors(
     if forced.suspects:
         for number in range(draws):
             follow(forced.noisy(number), number)
-    return forced.errors(), forced.judged, frozenset(forced.seen)
+    return forced.errors(), forced.judged, {name: usable[name] for name in sorted(forced.seen)}
 
 
 class _Forced:

@@ -172,7 +172,7 @@ def _comparable(step: Step, index: int) -> bool:
     return (
         isinstance(exact, np.ndarray)
         and isinstance(got, np.ndarray)
-        and not got.dtype.name.startswith(("float8", "float6", "float4"))
+        and not got.dtype.name.startswith(("float8e", "float6e", "float4e"))
     )
 
 

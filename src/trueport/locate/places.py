@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from trueport.core.result import NodeRef
 from trueport.core.taxonomy import Role
 from trueport.core.trace import TracedNode, TracedRun
-from trueport.locate.forced import Faults, LocalError
+from trueport.locate.forced import Faults
 from trueport.locate.frontier import Frontier
 from trueport.oracle.compare import LARGEST_SCORE
 
+GIVEN = "given the source's own values"
+MOST_IN_A_SENTENCE = 5
 MOST_NODES = 20
 """So many nodes of one place are listed."""
 
@@ -38,20 +40,19 @@ def of_faults(faults: Faults, good: TracedRun, bad: Sequence[TracedNode]) -> lis
     made = {name: node for node in bad for name in node.outputs}
     places = []
     for error, severity in zip(faults.faults, faults.severity, strict=True):
-        source = makers.get(error.pair)
-        group = _group(error, made, faults.cut)
+        source = _group(error.pair, makers, faults.cut.values())
+        group = _group(error.value, made, faults.cut)
         c = error.comparison
         detail = c.detail or f"expected {c.reference}, got {c.candidate} at {list(c.index)} ({c.wrong} elements differ)"
-        named = _named(source) if source is not None else error.pair
-        message = f"{named} -> {' -> '.join(n.operator for n in group)}: {detail}, given the source's own values"
+        message = f"{_chain(source) or error.pair}, converted to {_chain(group, short=True)}: {detail}, {GIVEN}"
         evidence = {
             "how": "forced", "value": error.value, "local_score": _finite(c.score), "severity": _finite(severity),
             "expected": c.reference, "got": c.candidate, "index": list(c.index), "wrong_elements": c.wrong,
             "replacing_it_cures": faults.cured, "values_judged": faults.judged,
-            "sequence": [n.operator for n in group],
+            "sequence": [n.operator for n in source], "converted_to": [n.operator for n in group],
         }  # fmt: skip
-        nodes = _refs([source] if source is not None else [], Role.INTRODUCES, c.score)
-        nodes += _refs(group, Role.INTRODUCES if source is None else Role.CONCERNED, c.score)
+        nodes = _refs(source[::-1], Role.INTRODUCES, c.score)
+        nodes += _refs(group[::-1], Role.CONCERNED if source else Role.INTRODUCES, c.score)
         places.append(Place(message, tuple(nodes[:MOST_NODES]), evidence))
     return places
 
@@ -75,29 +76,34 @@ def of_frontier(frontier: Frontier) -> list[Place]:
     return [Place(message, tuple(nodes[:MOST_NODES]), evidence)]
 
 
-def _group(error: LocalError, made: dict[str, TracedNode], cut: frozenset[str]) -> list[TracedNode]:
-    """The candidate's nodes between the cuts and a wrong value, in the order in which they are computed."""
+def _group(value: str, made: Mapping[str, TracedNode], cut: Collection[str]) -> list[TracedNode]:
+    """The nodes between the cuts and a value, in the order in which they are computed."""
+    cuts = frozenset(cut)
     found: list[TracedNode] = []
     seen: set[str] = set()
-
-    def visit(name: str, *, first: bool = False) -> None:
-        stack = [(name, first, False)]
-        while stack:
-            value, top, done = stack.pop()
-            node = made.get(value)
-            if node is None or (value in cut and not top):
-                continue
-            if done:
-                found.append(node)
-                continue
-            if node.name in seen:
-                continue
+    stack = [(value, False)]
+    while stack:
+        name, done = stack.pop()
+        node = made.get(name)
+        if node is None or (name in cuts and name != value):
+            continue
+        if done:
+            found.append(node)
+        elif node.name not in seen:
             seen.add(node.name)
-            stack.append((value, top, True))
-            stack += [(n, False, False) for n in reversed(node.inputs) if n]
-
-    visit(error.value, first=True)
+            stack.append((name, True))
+            stack += [(n, False) for n in reversed(node.inputs) if n]
     return found
+
+
+def _chain(nodes: Sequence[TracedNode], *, short: bool = False) -> str:
+    """Names the nodes of a group, the last one with its place in the model."""
+    if not nodes:
+        return ""
+    shown = [n.operator for n in nodes[:-1]][-MOST_IN_A_SENTENCE:]
+    left_out = "... -> " if len(nodes) - 1 > len(shown) else ""
+    last = nodes[-1].operator if short else _named(nodes[-1])
+    return left_out + " -> ".join([*shown, last])
 
 
 def _named(node: TracedNode) -> str:

@@ -99,6 +99,8 @@ class Observation:
             random = frozenset(random_operators(self._model))
             budgets = self._runtime.budgets
             yield from evaluator.locally(self._feeds, take, random=random, budgets=budgets, seed=self._seed)
+        if self.outputs is None:  # there was no node, so there is nothing to show
+            self.outputs = list(self.plain)
 
     def _batches(self, model: onnx.ModelProto) -> Iterator[list[str]]:
         """Yields names of values in the order of the nodes, the outputs of one node together."""

@@ -6,6 +6,7 @@ Each node is given exactly what a runtime gave it, so that what it does wrong is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +17,24 @@ from trueport.adapters.float64.onnx.dtypes import Array, promote
 from trueport.adapters.float64.onnx.plan import Plan, Step
 from trueport.adapters.float64.replay.rounding import Budget, Rounding, noisy_runs
 from trueport.core.errors import ToolError
+from trueport.oracle.noise import summation_noise
 from trueport.oracle.units import FLOAT_TYPES
 
 Take = Callable[["tuple[str, ...]"], "list[Any]"]
 """(names of values) -> what the runtime computed there, in its own types; called once per node, in their order."""
 
 _PUSHES = 4
+"""Moves of the arguments, each with its opposite; the first is the same for all elements."""
 _INNER_PLACES = 8.0
+_OPERAND_ERRORS = (ToolError, ValueError, IndexError, OverflowError, ZeroDivisionError, RuntimeError, TypeError)
 _DECIDES_INSIDE = frozenset({"NonMaxSuppression", "GridSample", "Resize", "Upsample", "RoiAlign", "TfIdfVectorizer"})
 """Operators that compute in their own type what they then decide by, whatever they are given."""
+_HALF = frozenset({"float16", "bfloat16"})
+_NORMWISE = frozenset(
+    {"DFT", "STFT", "BlackmanWindow", "HannWindow", "HammingWindow", "MelWeightMatrix", "CausalConvWithState",
+     "LinearAttention"}
+)  # fmt: skip
+"""Operators whose error is in proportion to their largest value: angles are rounded, or sums have no table of terms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +102,7 @@ def _local(
     exact, error = _computed(step, before, table)
     outputs = step.call.node.outputs
     got = take(tuple(name for name in outputs if name))
-    found = dict(zip((name for name in outputs if name), got, strict=True))
+    found = {name: _array(value) for name, value in zip((name for name in outputs if name), got, strict=True)}
     for name, slot in zip(outputs, step.outputs, strict=True):
         if name:
             values[slot] = _held(found[name])
@@ -100,9 +110,9 @@ def _local(
     captured = [names.get(outer, "") for body in (step.bodies or {}).values() for outer, _ in body.captures]
 
     def noise(draws: int) -> list[list[Any]]:
-        def run(rounding: Rounding, _: np.random.Generator) -> list[Any]:
+        def run(rounding: Rounding, rng: np.random.Generator) -> list[Any]:
             if not step.nested:
-                return rounding(step, arguments, list(exact or ()))
+                return _noisier(step, arguments, rounding(step, arguments, list(exact or ())), rng)
             return list(_computed(step, list(before), table, rounding)[0] or ())
 
         with np.errstate(all="ignore"):
@@ -122,28 +132,79 @@ def _computed(
     """Returns the outputs for the values in the slots, or why there are none; `values` may be written to."""
     try:
         Plan._run_step(step, values, table, follow)
-    except (ToolError, ValueError, IndexError, OverflowError, ZeroDivisionError, RuntimeError, TypeError) as error:
+    except _OPERAND_ERRORS as error:
         return None, error
     return [values[slot] for slot in step.outputs], None
 
 
+def _unrounded(step: Step) -> float:
+    """By how much what a node was given may differ from what was seen of it, relatively.
+
+    ONNX Runtime computes half precision in single precision where it has no other kernel, and rounds between two such
+    nodes only what is shown.
+    """
+    return max((FLOAT_TYPES[t].unit_roundoff for t in step.call.input_types if t in _HALF), default=0.0)
+
+
+def _noisier(step: Step, arguments: list[Any], outputs: list[Any], rng: np.random.Generator) -> list[Any]:
+    """Adds noise that upstream noise hides unless a node is judged alone."""
+    first = outputs[0] if outputs else None
+    kind = FLOAT_TYPES.get(step.output_types[0]) if outputs else None
+    if not isinstance(first, np.ndarray) or first.dtype.kind != "f" or first.size == 0 or kind is None:
+        return outputs
+    noise = _inner(step, arguments, first, min(kind.unit_roundoff, FLOAT_TYPES["float32"].unit_roundoff))
+    moved = first + np.where(np.isfinite(noise), noise, 0.0) * rng.standard_normal(first.shape)
+    given = _unrounded(step)
+    if given:
+        pushed = [_moved(a, given * float(rng.standard_normal()), rng, coherent=False) for a in arguments]
+        with suppress(*_OPERAND_ERRORS):
+            shift = np.asarray(step.apply(pushed)[0]) - np.asarray(step.apply(arguments)[0])
+            moved = moved + np.where(np.isfinite(shift), shift, 0.0)
+    return [np.asarray(moved), *outputs[1:]]
+
+
+def _inner(step: Step, arguments: list[Any], first: Array, unit: float) -> Array:
+    """The noise of sums inside an operator whose terms cancel, where the dialect has no table of them."""
+    if step.operator in ONNX.pools:
+        terms = max(1, int(np.prod(step.attributes.get("kernel_shape", arguments[0].shape[2:]), dtype=np.int64)))
+        mean_square = np.asarray(step.apply([np.square(arguments[0])])[0])
+        return summation_noise(first * terms, mean_square * terms, terms, unit) / terms
+    if step.operator in _NORMWISE:
+        size = float(np.max(np.abs(first), initial=0.0, where=np.isfinite(first)))
+        terms = max((max(a.shape, default=1) for a in _reals(arguments)), default=1)
+        return np.full(first.shape, unit * size * max(terms, 4))
+    return np.zeros(first.shape)
+
+
+def _reals(arguments: list[Any]) -> list[Array]:
+    return [a for a in arguments if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+
+
+def _array(value: Any) -> Any:
+    """Returns a runtime's value with a scalar as an array of rank 0."""
+    return value if value is None or isinstance(value, list | tuple) else np.asarray(value)
+
+
 def _pushed(step: Step, arguments: list[Any], seed: Sequence[int]) -> list[list[Any]]:
     jump = ONNX.jumps.get(step.operator)
-    inner = jump.inner if jump is not None else 0.0
-    if step.nested or not (inner or step.operator in _DECIDES_INSIDE):
+    if step.nested:
         return []
-    types = [t for t in (*step.call.input_types, *step.output_types) if t in FLOAT_TYPES]
-    unit = max((FLOAT_TYPES[t].unit_roundoff for t in types), default=FLOAT_TYPES["float32"].unit_roundoff)
-    size = (inner or _INNER_PLACES) * unit
+    size = 0.0
+    if step.operator in _DECIDES_INSIDE or (jump is not None and jump.inner):
+        types = [t for t in (*step.call.input_types, *step.output_types) if t in FLOAT_TYPES]
+        unit = max((FLOAT_TYPES[t].unit_roundoff for t in types), default=FLOAT_TYPES["float32"].unit_roundoff)
+        size = ((jump.inner if jump is not None else 0.0) or _INNER_PLACES) * unit
+    if jump is not None and jump.when(step, arguments):
+        size = max(size, _unrounded(step))
+    if not size:
+        return []
     found = []
     for number in range(_PUSHES):
-        rng = np.random.default_rng([*seed, number, 0x70])
-        moved = [_moved(a, size, rng, coherent=number < 2) for a in arguments]
-        with np.errstate(all="ignore"):
-            try:
+        for sign in (1.0, -1.0):
+            rng = np.random.default_rng([*seed, number, 0x70])
+            moved = [_moved(a, sign * size, rng, coherent=number == 0) for a in arguments]
+            with np.errstate(all="ignore"), suppress(*_OPERAND_ERRORS):
                 found.append(list(step.apply(moved)))
-            except (ToolError, ValueError, IndexError, RuntimeError):
-                continue
     return found
 
 

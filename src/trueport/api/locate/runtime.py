@@ -1,0 +1,175 @@
+"""A right file that a runtime computes wrongly, or refuses: its graph transformers, then its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trueport.adapters.float64.onnx_program import OnnxProgram
+from trueport.adapters.float64.replay.flat import flat
+from trueport.adapters.protocols import Executed, Runtime, Switches
+from trueport.adapters.runtimes.observed import Observation
+from trueport.api.locate.changed import evidence_of
+from trueport.bisect.judge import Trial
+from trueport.bisect.road import Step
+from trueport.core.result import NodeRef
+from trueport.core.taxonomy import Role, Stage, Status
+from trueport.locate.kernels import KernelJudgement, NodeJudgement, judge_kernels
+from trueport.locate.places import Place
+from trueport.locate.switches import OnSet, smallest_on
+from trueport.onnxgraph.changes import Changes, changes
+from trueport.oracle.compare import ReferenceOutput, compare_arithmetic
+
+if TYPE_CHECKING:
+    from trueport.api.session import Session
+    from trueport.api.walk import Walk
+
+MOST_RUNS = 120
+"""Sessions that the search over transformers may make."""
+
+
+@dataclass
+class RuntimeFailure:
+    """Locates what a runtime does wrong with a right file.
+
+    Attributes:
+        session: of the check.
+        walk: with the file.
+        steps: of the road: the runtime's levels, the least first, and as users run it last.
+        runtime: that ran it.
+    """
+
+    session: Session
+    walk: Walk
+    steps: Sequence[Step]
+    runtime: Runtime
+
+    def places(self) -> list[Place]:
+        """Returns the transformers that break the file, or the kernels that are wrong with none of them at work."""
+        file = self.walk.file
+        if file is None or file.path is None or not isinstance(file.executable, OnnxProgram):
+            return []
+        levels = [s for s in self.steps if s.stage is Stage.RUNTIME]
+        fails = self._fails(file.executable, levels[-1])
+        if fails is None:
+            return []
+        if not levels[0].bad or len(levels) == 1:
+            found = self._transformers(file.path, fails)
+            if found is not None:
+                return found
+        return self._kernels(file.path, file.model, file.executable, levels)
+
+    # ------------------------------------------------------------------ transformers
+
+    def _fails(self, program: OnnxProgram, last: Step) -> Callable[[Executed], bool] | None:
+        """Returns what says whether the same failure shows with a session."""
+        if isinstance(last.facts.get("refused"), BaseException):
+            return lambda _: False  # the session was made, so the file was not refused
+        trial = _telling(last.judgement.failures)
+        if trial is None:
+            return None
+        feeds = program.feeds(trial.inputs)
+        references = self.session.references
+        assert references is not None
+        expected = references.confirmed(references.inputs.index(trial.inputs)).outputs
+        floors = self.walk.file_floors(program, trial.inputs, self.runtime)
+
+        def wrong(executed: Executed) -> bool:
+            assert executed.run is not None
+            return _differs(expected, flat(executed.run(feeds)), floors)
+
+        return wrong
+
+    def _transformers(self, path: Any, fails: Callable[[Executed], bool]) -> list[Place] | None:
+        """Returns the place, or None where no transformer is to blame."""
+        switches = self.runtime.switches(path)
+        if switches is None:
+            return None
+        crashed = self.steps[-1].judgement.status is Status.CRASHED
+
+        def tried(off: frozenset[str]) -> bool | None:
+            try:
+                return fails(switches.run(off))
+            except Exception:  # noqa: BLE001 - what is looked for, or a combination that cannot run
+                return True if crashed else None
+
+        found = smallest_on(switches.names, tried, limit=MOST_RUNS)
+        if found.without:
+            return None
+        if found.never:
+            message = f"{self.runtime.name} does not fail when it is loaded once more: nothing can be switched off"
+            return [Place(message, (), {"how": "transformers switched off", "runs": found.runs})]
+        return [self._blamed(switches, found)]
+
+    def _blamed(self, switches: Switches, found: OnSet) -> Place:
+        """The transformers, with the graph before and after they were at work."""
+        nothing = frozenset(switches.names)
+        what = _changes(switches, nothing, nothing - set(found.parts))
+        names = " with ".join(found.parts)
+        evidence: dict[str, Any] = {
+            "how": "transformers switched off", "parts": list(found.parts), "cures_alone": list(found.cures_alone),
+            "runs": found.runs, "complete": found.complete,
+        }  # fmt: skip
+        nodes: tuple[NodeRef, ...] = ()
+        made = ""
+        if what is not None:
+            evidence["changed"] = evidence_of(what)
+            evidence["sequence"] = list(what.sequence)[:50]
+            old = " -> ".join(what.sequence[:6]) or "nothing"
+            new = ", ".join(n.op_type for n in what.added[:4]) or "nothing"
+            made = f", which makes {new} of {old}"
+            nodes = tuple(
+                [NodeRef(n.name, n.op_type, role=Role.INTRODUCES) for n in what.removed][:10]
+                + [NodeRef(n.name, n.op_type, role=Role.CONCERNED) for n in what.added][:10]
+            )
+        together = " (only together)" if len(found.parts) > 1 else ""
+        cure = f"; switching off {found.cures_alone[0]} alone cures it" if found.cures_alone else ""
+        return Place(f"the graph transformer {names}{together} of {self.runtime.name}{made}{cure}", nodes, evidence)
+
+    # ------------------------------------------------------------------ kernels
+
+    def _kernels(self, path: Any, model: Any, program: OnnxProgram, levels: Sequence[Step]) -> list[Place]:
+        trial = _telling(levels[0].judgement.failures) or _telling(levels[-1].judgement.failures)
+        if trial is None or model is None:
+            return []
+        observed = Observation(model, path, program.feeds(trial.inputs), self.runtime, seed=self.session.options.seed)
+        judged = judge_kernels(observed.steps())
+        return [self._kernel(node, judged, observed) for node in judged.introduced]
+
+    def _kernel(self, node: NodeJudgement, judged: KernelJudgement, observed: Observation) -> Place:
+        c = node.comparison
+        detail = c.detail or f"expected {c.reference}, got {c.candidate} at {list(c.index)} ({c.wrong} elements differ)"
+        message = f"the kernel {node.operator} of {self.runtime.name} (node '{node.name}'): {detail}, on its own inputs"
+        evidence = {
+            "how": "judged on the runtime's own values", "local_score": node.score, "expected": c.reference,
+            "got": c.candidate, "index": list(c.index), "wrong_elements": c.wrong, "nodes_judged": judged.judged,
+            "nodes_not_judged": len(judged.unjudged), "looking_changes_nothing": observed.unchanged,
+            "sequence": [node.operator],
+        }  # fmt: skip
+        passing = [n for n in judged.nodes if n.role is Role.PROPAGATES]
+        nodes = [NodeRef(n.name, n.operator, role=n.role, score=n.score) for n in (node, *passing[:19])]
+        return Place(message, tuple(nodes), evidence)
+
+
+def _differs(expected: Sequence[ReferenceOutput], outputs: Sequence[Any], floors: Sequence[Any] | None) -> bool:
+    if len(outputs) != len(expected):
+        return True
+    own = floors if floors is not None and len(floors) == len(expected) else [None] * len(expected)
+    return any(
+        compare_arithmetic(reference, value, extra_floor=floor).different
+        for reference, value, floor in zip(expected, outputs, own, strict=True)
+    )
+
+
+def _telling(failures: Sequence[Trial]) -> Trial | None:
+    return min(failures, key=lambda t: (t.error is not None, sum(a.size for a in t.inputs.arrays)), default=None)
+
+
+def _changes(switches: Switches, before: frozenset[str], after: frozenset[str]) -> Changes | None:
+    """What the optimizer changes when parts are switched on; None where its graph cannot be written."""
+    try:
+        models = switches.run(before).model, switches.run(after).model
+    except Exception:  # noqa: BLE001 - the graph is only shown; a runtime that compiles nodes cannot write it
+        return None
+    return changes(*models) if all(m is not None for m in models) else None

@@ -1,0 +1,214 @@
+"""Which kernel is wrong: one that introduces an error, those that pass it on, and right ones that are left alone."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper, parser
+
+from trueport.adapters.protocols import Runtime
+from trueport.adapters.runtimes import runtime
+from trueport.adapters.runtimes.observed import Observation
+from trueport.adapters.runtimes.onnxruntime import OnnxRuntime, OnnxRuntimeSession
+from trueport.core.taxonomy import Role
+from trueport.locate.kernels import KernelJudgement, judge_kernels
+
+HEAD = '<ir_version: 9, opset_import: ["": 18]> g '
+RNG = np.random.default_rng(7)
+
+
+class Planted(OnnxRuntime):
+    """ONNX Runtime with other operators in place of some nodes, by their first output."""
+
+    def __init__(self, **swapped: str) -> None:
+        super().__init__()
+        self.swapped = swapped
+        self.loaded = 0
+
+    def load(self, path: Path, *, level: str | None = None) -> OnnxRuntimeSession:
+        self.loaded += 1
+        model = onnx.load(str(path))
+        for node in model.graph.node:
+            if node.output[0] in self.swapped:
+                node.op_type = self.swapped[node.output[0]]
+        other = path.parent / "swapped.onnx"
+        onnx.save(model, str(other))
+        return super().load(other, level=level)
+
+
+def look(
+    model: onnx.ModelProto | str, feeds: Mapping[str, Any], folder: Path, by: Runtime | None = None, **options: Any
+) -> tuple[Observation, KernelJudgement]:
+    if isinstance(model, str):
+        model = parser.parse_model(HEAD + model)
+    path = folder / "model.onnx"
+    onnx.save(model, str(path))
+    observation = Observation(model, path, feeds, by or runtime("onnxruntime"), **options)
+    return observation, judge_kernels(observation.steps())
+
+
+CHAIN = """(float[4,8] x) => (float[4,8] y) {
+    a = Sin (x)
+    b = Exp (a)
+    c = Add (b, x)
+    side = Tanh (x)
+    d = Mul (c, side)
+    y = Softmax <axis = -1> (d)
+}"""
+X = {"x": RNG.standard_normal((4, 8)).astype(np.float32)}
+
+
+def test_right_kernels_are_left_alone(tmp_path: Path) -> None:
+    observation, found = look(CHAIN, X, tmp_path)
+    assert found.nodes == ()
+    assert found.judged == 6
+    assert observation.unchanged
+
+
+def test_the_wrong_kernel_is_named_and_those_behind_it_only_propagate(tmp_path: Path) -> None:
+    observation, found = look(CHAIN, X, tmp_path, Planted(a="Cos"))
+    assert [(n.output, n.operator, n.role) for n in found.nodes] == [
+        ("a", "Sin", Role.INTRODUCES), ("b", "Exp", Role.PROPAGATES), ("c", "Add", Role.PROPAGATES),
+        ("d", "Mul", Role.PROPAGATES), ("y", "Softmax", Role.PROPAGATES),
+    ]  # fmt: skip
+    worst = found.nodes[0].comparison
+    x = float(X["x"][worst.index])
+    assert worst.reference == pytest.approx(np.sin(x))
+    assert worst.candidate == pytest.approx(np.cos(x), rel=1e-6)
+    assert observation.unchanged
+
+
+def test_two_wrong_kernels_are_both_found_the_worst_first(tmp_path: Path) -> None:
+    _, found = look(CHAIN, X, tmp_path, Planted(side="Sigmoid", c="Sub"))
+    assert {n.output for n in found.introduced} == {"side", "c"}
+    assert [n.score for n in found.introduced] == sorted((n.score for n in found.introduced), reverse=True)
+
+
+def test_one_session_shows_everything_and_a_limit_makes_several(tmp_path: Path) -> None:
+    by = Planted(c="Sub")
+    one, found = look(CHAIN, X, tmp_path, by)
+    assert (one.sessions, by.loaded) == (1, 2)
+    several, same = look(CHAIN, X, tmp_path, by, limit_bytes=2 * 4 * 8 * 8)
+    assert several.sessions == 3
+    assert [(n.output, n.score) for n in found.nodes] == [(n.output, n.score) for n in same.nodes]
+
+
+def test_branches_and_loops_are_judged_as_one_node(tmp_path: Path) -> None:
+    text = """(float[3] x, bool c) => (float[3] y) <int64 n = {5}, bool go = {1}> {
+        first = Exp (x)
+        chosen = If (c) <then_branch = t () => (float[3] p) { p = Log (first) },
+                         else_branch = e () => (float[3] q) { q = Neg (first) }>
+        looped = Loop (n, go, chosen) <body = b (int64 i, bool k, float[3] s) => (bool m, float[3] r) {
+            m = Identity (k)
+            w = Sin (s)
+            r = Add (w, x)
+        }>
+        y = Exp (looped)
+    }"""
+    feeds = {"x": np.array([0.3, -1.2, 2.0], np.float32), "c": np.array(True)}
+    _, found = look(text, feeds, tmp_path)
+    assert found.nodes == ()
+    assert found.judged == 4
+    _, found = look(text, feeds, tmp_path, Planted(first="Neg"))
+    assert [n.output for n in found.nodes] == ["first", "chosen", "looped", "y"]
+    assert [n.output for n in found.introduced] == ["first"]
+
+
+@pytest.mark.parametrize("kind", ["float16", "double"])
+def test_other_precisions(kind: str, tmp_path: Path) -> None:
+    text = CHAIN.replace("float[", f"{kind}[")
+    feeds = {"x": X["x"].astype(np.float16 if kind == "float16" else np.float64)}
+    assert look(text, feeds, tmp_path)[1].nodes == ()
+    assert [n.output for n in look(text, feeds, tmp_path, Planted(b="Abs"))[1].introduced] == ["b"]
+
+
+def test_half_precision_at_the_edge_of_its_range(tmp_path: Path) -> None:
+    text = "(float16[1,64] x, float16[64,1] w) => (float16[1,1] y) { p = MatMul (x, w) \n y = Relu (p) }"
+    feeds = {"x": np.full((1, 64), 32.0, np.float16), "w": np.full((64, 1), 32.0, np.float16)}
+    assert look(text, feeds, tmp_path)[1].nodes == ()  # 65536 is infinite in half precision
+
+
+def test_values_without_elements(tmp_path: Path) -> None:
+    text = "(float[0,3] x) => (float[1,3] y, float[0,3] z) <int64[1] a = {0}> { z = Exp (x) \n y = ReduceSum (z, a) }"
+    observation, found = look(text, {"x": np.zeros((0, 3), np.float32)}, tmp_path)
+    assert (found.nodes, found.judged, observation.unchanged) == ((), 2, True)
+
+
+def test_a_graph_without_nodes(tmp_path: Path) -> None:
+    observation, found = look("(float[2] x) => (float[2] x) { }", {"x": np.ones(2, np.float32)}, tmp_path)
+    assert (found.judged, observation.unchanged) == (0, True)
+
+
+def test_random_numbers_are_not_judged(tmp_path: Path) -> None:
+    text = "(float[2] x) => (float[2] y) { r = RandomNormalLike (x) \n y = Add (x, r) }"
+    _, found = look(text, {"x": np.ones(2, np.float32)}, tmp_path, limit_bytes=1)
+    assert found.nodes == ()
+    assert found.unjudged == {"r": "draws random numbers"}
+
+
+def test_a_node_without_float64_kernel_does_not_end_the_search(tmp_path: Path) -> None:
+    text = """(float[4] x) => (float[4] y, string[2] s) <string[2] a = {"b", "c"}> {
+        s = StringConcat (a, a)
+        y = Sin (x)
+    }"""
+    model = parser.parse_model(HEAD.replace("18", "20") + text)
+    _, found = look(model, {"x": np.ones(4, np.float32)}, tmp_path, Planted(y="Cos"))
+    assert [n.output for n in found.introduced] == ["y"]
+    assert list(found.unjudged) == ["s"]
+
+
+def test_external_weights(tmp_path: Path) -> None:
+    weight = numpy_helper.from_array(RNG.standard_normal((8, 8)).astype(np.float32), "w")
+    model = parser.parse_model(HEAD + "(float[4,8] x) => (float[4,8] y) { p = MatMul (x, w) \n y = Sin (p) }")
+    model.graph.initializer.append(weight)
+    path = tmp_path / "model.onnx"
+    stored = onnx.ModelProto.FromString(model.SerializeToString())
+    onnx.save(stored, str(path), save_as_external_data=True, location="w.bin", size_threshold=0)
+    found = judge_kernels(Observation(model, path, X, runtime("onnxruntime")).steps())
+    assert (found.nodes, found.judged) == ((), 2)
+
+
+def test_a_thousand_nodes_take_seconds(tmp_path: Path) -> None:
+    operators = ("Sin", "Tanh", "Exp", "Neg", "Sigmoid")
+    nodes = [helper.make_node(operators[i % 5], [f"v{i}"], [f"v{i + 1}"]) for i in range(1000)]
+    infos = [helper.make_tensor_value_info(n, 1, [4, 8]) for n in ("v0", "v1000")]
+    graph = helper.make_graph(nodes, "long", infos[:1], infos[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    started = time.perf_counter()
+    _, found = look(model, {"v0": X["x"]}, tmp_path, Planted(v501="Cos"))
+    assert time.perf_counter() - started < 30
+    assert [n.output for n in found.introduced] == ["v501"]
+    assert found.judged == 1000
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("case", "operator"),
+    [
+        ("log_softmax_of_large_scores", "LogSoftmax"),
+        ("log_sum_exp_of_minus_infinities", "ReduceLogSumExp"),
+        ("local_response_norm_over_channels", "LRN"),
+        ("half_layer_norm_of_large_values", "LayerNormalization"),
+    ],
+)
+def test_wrong_kernels_of_the_reference_evaluator(case: str, operator: str, tmp_path: Path) -> None:
+    model, feeds = _shared(case)
+    _, found = look(model, feeds, tmp_path, runtime("onnx-reference"))
+    assert [n.operator for n in found.introduced] == [operator]
+    assert look(model, feeds, tmp_path)[1].introduced == ()
+
+
+def _shared(case: str) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    folder = Path(__file__).parents[3].parent / "shared" / "cases"
+    sys.path.insert(0, str(folder))
+    try:
+        import onnx_runtime
+    finally:
+        sys.path.remove(str(folder))
+    model, feeds = getattr(onnx_runtime, case)()
+    return model, feeds
