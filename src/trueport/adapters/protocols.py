@@ -99,6 +99,9 @@ class Followed(Executable, Protocol):
     ) -> list[Array]:
         """Returns the outputs of one evaluation; what `see` returns for a node is what the rest of the graph sees."""
 
+    def constant_values(self) -> frozenset[str]:
+        """Returns the names of the values that depend on no input."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:

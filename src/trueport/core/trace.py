@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+CONSTANTS_SHARE = 0.25
+"""The share of the limit of memory that values which depend on no input may take."""
+
 
 @dataclass(frozen=True)
 class TracedNode:

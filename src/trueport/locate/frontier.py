@@ -6,7 +6,7 @@ take matched values and make one that is not matched, on the way to a wrong outp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueport.core.trace import TracedNode, TracedRun
-from trueport.oracle.thresholds import THRESHOLDS
 
 Array = NDArray[Any]
 RELATIVE = 1e-9
@@ -52,60 +51,32 @@ def find_frontier(good: TracedRun, bad: TracedRun, wrong: Sequence[int], *, roun
         rounded: the candidate holds constants that were computed in its own type.
     """
     tolerance = FOLDED if rounded else RELATIVE
-    ours = _matched(good, bad, tolerance)
-    theirs = _matched(bad, good, tolerance)
+    ours, theirs = _matched(good, bad, tolerance)
     first, size, count = _parting(good, ours, wrong)
     other, _, _ = _parting(bad, theirs, wrong)
     return Frontier(first, other, size, len(ours & _way(good, wrong)), count)
 
 
-def pairs_by_name(good: TracedRun, bad_nodes: Sequence[TracedNode]) -> dict[str, str]:
-    """Returns value of the candidate -> value of the source of the same name."""
-    return {name: name for node in bad_nodes for name in node.outputs if name and name in good.values}
-
-
-def pairs_by_value(good: TracedRun, bad: TracedRun, named: Mapping[str, str]) -> dict[str, str]:
-    """Returns further pairs: values that no name connects and that are equal element by element."""
-    taken = set(named.values())
-    places: dict[tuple[int, ...], list[str]] = {}
-    for name, value in good.values.items():
-        if name not in taken and name not in good.constants and value.size > 1:
-            places.setdefault(value.shape, []).append(name)
-    found = {}
-    for name, value in bad.values.items():
-        if name in named or name in bad.constants or value.size <= 1 or value.dtype.kind not in "fc":
-            continue
-        for other in places.get(value.shape, ()):
-            if _near(good.values[other], value, good.floors.get(other)):
-                found[name] = other
-                break
-    return found
-
-
-def _near(want: Array, value: Array, floor: Array | None) -> bool:
-    if want.dtype.kind not in "fc" or not np.isfinite(value).all():
-        return False
-    allowed = np.abs(want) * 2.0**-46 + (0.0 if floor is None else THRESHOLDS.meaning * floor)
-    return bool((np.abs(value - want) <= allowed).all())
-
-
-def _matched(run: TracedRun, other: TracedRun, tolerance: float) -> frozenset[str]:
-    """Names of the values of a run that the other has as well, its elements in any order."""
-    table: dict[int, list[Array]] = {}
-    for value in other.values.values():
-        table.setdefault(value.size, []).append(value)
-    summaries = {size: np.array([_summary(v) for v in values]) for size, values in table.items()}
-    found = set()
+def _matched(run: TracedRun, other: TracedRun, tolerance: float) -> tuple[frozenset[str], frozenset[str]]:
+    """Names of the values of either run that the other has as well, its elements in any order."""
+    table: dict[int, list[str]] = {}
+    for name, value in other.values.items():
+        table.setdefault(value.size, []).append(name)
+    sums = {size: np.array([_summary(other.values[n]) for n in names]) for size, names in table.items()}
+    mine: set[str] = set()
+    theirs: set[str] = set()
     for name, value in run.values.items():
-        rows = summaries.get(value.size)
+        rows = sums.get(value.size)
         if rows is None:
             continue
-        mine = _summary(value)
-        scale = max(abs(mine[1]), 1e-300)
-        near = np.nonzero(np.abs(rows - mine).max(axis=1) <= 10 * tolerance * scale)[0]
-        if any(_same_elements(value, table[value.size][i], tolerance) for i in near):
-            found.add(name)
-    return frozenset(found)
+        summary = _summary(value)
+        scale = max(abs(summary[1]), 1e-300)
+        for i in np.nonzero(np.abs(rows - summary).max(axis=1) <= 10 * tolerance * scale)[0]:
+            found = table[value.size][i]
+            if not (name in mine and found in theirs) and _same_elements(value, other.values[found], tolerance):
+                mine.add(name)
+                theirs.add(found)
+    return frozenset(mine), frozenset(theirs)
 
 
 def _summary(value: Array) -> Array:
@@ -115,13 +86,16 @@ def _summary(value: Array) -> Array:
 
 
 def _same_elements(a: Array, b: Array, tolerance: float) -> bool:
-    x, y = np.sort(a, axis=None), np.sort(b, axis=None)
-    if x.dtype.kind not in "fc":
-        return bool(np.array_equal(x, y.astype(x.dtype, copy=False)))
+    if a.dtype.kind not in "fc":
+        return bool(np.array_equal(np.sort(a, axis=None), np.sort(b.astype(a.dtype, copy=False), axis=None)))
     with np.errstate(invalid="ignore", over="ignore"):
-        largest = np.max(np.abs(x), initial=0.0, where=np.isfinite(x))
-        close = np.isclose(x, y, rtol=tolerance, atol=tolerance * float(largest), equal_nan=True)
-    return bool(close.all())
+        slack = tolerance * float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a)))
+
+        def close(x: Array, y: Array) -> bool:
+            return bool(np.isclose(x, y, rtol=tolerance, atol=slack, equal_nan=True).all())
+
+        # Mostly the order is the same; sorting is the dear part.
+        return close(a.ravel(), b.ravel()) or close(np.sort(a, axis=None), np.sort(b, axis=None))
 
 
 def _way(run: TracedRun, wrong: Sequence[int]) -> set[str]:

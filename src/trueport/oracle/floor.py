@@ -19,8 +19,44 @@ PRIOR_DRAWS = 4.0
 """Weight of the neighbours, in draws."""
 
 
+class Spread:
+    """Adds up the noisy runs of one value as they come, so that none of them must be kept.
+
+    Args:
+        main: the run without noise, float64 or complex128, any shape.
+    """
+
+    def __init__(self, main: Array) -> None:
+        self._main = main
+        self._totals: list[Array] = []
+        self._counts = [0, 0]
+
+    def add(self, run: Array) -> None:
+        """Adds a run of the same shape; even ones have independent noise, odd ones coherent noise."""
+        parity = sum(self._counts) % 2
+        with np.errstate(invalid="ignore", over="ignore"):
+            squares = np.square(np.abs(run - self._main))
+            if parity < len(self._totals):
+                self._totals[parity] += squares
+            else:
+                self._totals.append(np.asarray(squares))
+        self._counts[parity] += 1
+
+    def floor(self) -> Array:
+        """Returns the size of the noise at each element: the larger of the independent and the coherent spread.
+
+        Returns:
+            float64, the shape of the value; zero where no run differs at all.
+        """
+        if not self._totals:
+            return np.zeros(self._main.shape)
+        groups = _groups(self._main)
+        spread = [_moderated(t, n, groups) for t, n in zip(self._totals, self._counts, strict=False)]
+        return np.asarray(np.sqrt(np.maximum.reduce(spread)))
+
+
 def elementwise_floor(main: Array, runs: list[Array]) -> Array:
-    """Returns the size of the noise at each element: the larger of the independent and the coherent spread.
+    """Returns the size of the noise at each element; see `Spread`.
 
     Args:
         main: the run without noise, float64, any shape.
@@ -29,26 +65,19 @@ def elementwise_floor(main: Array, runs: list[Array]) -> Array:
     Returns:
         float64, the shape of `main`; zero where no run differs at all.
     """
-    if not runs:
-        return np.zeros(main.shape)
-    groups = _groups(main)
-    spread = [_moderated(main, runs[first::2], groups) for first in (0, 1) if runs[first::2]]
-    return np.asarray(np.sqrt(np.maximum.reduce(spread))) if spread else np.zeros(main.shape)
+    spread = Spread(main)
+    for run in runs:
+        spread.add(run)
+    return spread.floor()
 
 
-def _moderated(main: Array, runs: list[Array], groups: Array) -> Array:
+def _moderated(total: Array, count: int, groups: Array) -> Array:
     """Returns the mean squared deviation, shrunk towards its group; exactly zero where every run agrees."""
-    total = np.zeros(main.shape)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for run in runs:
-            total += np.square(np.abs(run - main))
-    total[~np.isfinite(total)] = 0.0
-    own = total / len(runs)
-    flat = own.ravel()
+    own = np.where(np.isfinite(total), total, 0.0) / count
     counts = np.bincount(groups)
-    means = np.bincount(groups, weights=flat) / np.maximum(counts, 1)
-    pooled = means[groups].reshape(main.shape)
-    shrunk = (len(runs) * own + PRIOR_DRAWS * pooled) / (len(runs) + PRIOR_DRAWS)
+    means = np.bincount(groups, weights=own.ravel()) / np.maximum(counts, 1)
+    pooled = means[groups].reshape(own.shape)
+    shrunk = (count * own + PRIOR_DRAWS * pooled) / (count + PRIOR_DRAWS)
     return np.where(own > 0, shrunk, 0.0)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tests.unit.locate.toy import Toy, chain, node
 from trueport.core.trace import TracedNode
 from trueport.locate.forced import Faults, find_faults
-from trueport.locate.frontier import pairs_by_name, pairs_by_value
+from trueport.locate.pairs import Pairing
 
 
 def found(good: Toy, bad: Toy) -> Faults:
@@ -23,10 +23,9 @@ def found(good: Toy, bad: Toy) -> Faults:
             return 1e300
         return float(np.max(np.abs(outputs[0] - want) / (np.abs(want) * 2.0**-50 + 1e-300)))
 
-    nodes = [n for n, _ in bad.nodes]
-    pairs = pairs_by_name(good.run(), nodes)
-    pairs |= pairs_by_value(good.run(), bad.run(), pairs)
-    return find_faults(bad.follow, good.run(), pairs, score)
+    pairing = Pairing(good.run())
+    bad.follow(pairing.see, None)
+    return find_faults(bad.follow, good.run(), pairing.pairs(), score)
 
 
 def names(faults: Faults) -> list[str]:
@@ -112,12 +111,6 @@ def test_an_integer_that_hangs_on_rounding_is_no_fault() -> None:
         ),
     )
     assert all(f.value != "y" for f in found(source, fused).faults)
-
-
-def test_values_are_paired_by_what_they_are_where_names_are_lost() -> None:
-    good, bad = chain(), chain().renamed()
-    pairs = pairs_by_value(good.run(), bad.run(), {})
-    assert set(pairs.values()) == {"e", "h", "q", "t", "s", "y"}
 
 
 def test_nodes_keep_their_names() -> None:

@@ -16,7 +16,8 @@ from trueport.core.taxonomy import Stage
 from trueport.core.trace import See, TracedNode, TracedRun
 from trueport.inputs.draw import InputSet
 from trueport.locate.forced import Faults, find_faults
-from trueport.locate.frontier import find_frontier, pairs_by_name, pairs_by_value
+from trueport.locate.frontier import find_frontier
+from trueport.locate.pairs import Pairing
 from trueport.locate.places import Place, of_faults, of_frontier
 from trueport.oracle.compare import LARGEST_SCORE, ReferenceOutput, SourceReference, compare_meaning
 from trueport.oracle.floor import elementwise_floor
@@ -51,11 +52,12 @@ class Meaning:
         """Returns where the wrong checkpoint parts from the right one."""
         wrong = self.walk.wrong
         assert wrong is not None
-        good = self._good()
+        executable: Any = wrong.executable
+        forced = hasattr(executable, "followed")
+        good = self._good(FLOOR_DRAWS if forced else 0)
         if good is None:
             return []
-        executable: Any = wrong.executable
-        if hasattr(executable, "followed"):
+        if forced:
             faults, nodes = self._forced(executable, good)
             if faults.faults and faults.cured:
                 return of_faults(faults, good, nodes)
@@ -77,42 +79,38 @@ class Meaning:
     def _wrong_outputs(self) -> list[int]:
         return [i for i, c in enumerate(self.trial.comparisons) if c.different]
 
-    def _good(self) -> TracedRun | None:
+    def _good(self, draws: int) -> TracedRun | None:
         right = self.walk.right
         if right is None or right.is_source:
-            return self.session.source.trace(self._inputs, draws=FLOOR_DRAWS, limit_bytes=LIMIT_BYTES)
-        return self._trace(right.executable)
+            return self.session.source.trace(self._inputs, draws=draws, limit_bytes=LIMIT_BYTES)
+        return self._trace(right.executable, draws)
 
-    def _trace(self, executable: Executable) -> TracedRun:
+    def _trace(self, executable: Executable, draws: int = 0) -> TracedRun:
         return executable.trace(
-            self._inputs, self.walk.known, draws=FLOOR_DRAWS, seed=self.session.options.seed, limit_bytes=LIMIT_BYTES
+            self._inputs, self.walk.known, draws=draws, seed=self.session.options.seed, limit_bytes=LIMIT_BYTES
         )
 
     def _forced(self, executable: Followed, good: TracedRun) -> tuple[Faults, list[TracedNode]]:
         known, seed = self.walk.known, self.session.options.seed
-        nodes: list[TracedNode] = []
 
         def follow(see: See, draw: int | None) -> list[Any]:
             return executable.followed(self._inputs, known, see, draw=draw, seed=seed)
 
-        def look(node: TracedNode, outputs: list[Any]) -> list[Any]:
-            nodes.append(node)
-            return outputs
-
-        follow(look, None)
-        pairs = pairs_by_name(good, nodes)
-        bad = executable.trace(self._inputs, known, draws=0, seed=seed, limit_bytes=LIMIT_BYTES)
-        pairs |= pairs_by_value(good, bad, pairs)
-        return find_faults(follow, good, pairs, self._scorer(executable)), nodes
+        pairing = Pairing(good, executable.constant_values())
+        follow(pairing.see, None)
+        return find_faults(follow, good, pairing.pairs(), self._scorer(executable)), pairing.nodes
 
     def _scorer(self, executable: Executable) -> Any:
         """Returns what judges outputs of the candidate by the source's, with the candidate's own noise allowed for."""
-        runs = executable.noisy(self._inputs, draws=OWN_DRAWS, seed=self.session.options.seed, known=self.walk.known)
+        runs: list[list[Any]] = []
         expected = self._references
 
         def score(outputs: Sequence[Any]) -> float:
             if len(outputs) != len(expected):
                 return LARGEST_SCORE
+            if not runs:  # dear, and for nothing where no value is suspect
+                seed, known = self.session.options.seed, self.walk.known
+                runs.extend(executable.noisy(self._inputs, draws=OWN_DRAWS, seed=seed, known=known))
             worst = 0.0
             for i, (reference, value) in enumerate(zip(expected, outputs, strict=True)):
                 column = [run[i] for run in runs if i < len(run) and run[i].shape == value.shape]

@@ -164,7 +164,7 @@ class GraphExecutable(ABC):
             seed: of the noise.
             limit_bytes: what all values together may take; those beyond it are counted and left out.
         """
-        keeper = Keeper(limit_bytes // (draws + 1))
+        keeper = Keeper(limit_bytes, draws, self.constant_values())
         self.followed(inputs, known, keeper.main)
         for number in range(draws):
             self.followed(inputs, known, keeper.noisy, draw=number, seed=seed)

@@ -132,7 +132,8 @@ class Replay:
             draws: noisy runs.
             limit_bytes: what all values together may take; those beyond it are counted and left out.
         """
-        keeper, decisions = Keeper(limit_bytes // (draws + 1)), Decisions(self.dialect.jumps)
+        constants = frozenset(self.program.constants)
+        keeper, decisions = Keeper(limit_bytes, draws, constants), Decisions(self.dialect.jumps)
 
         def watched(see: See, before: Follower) -> Follower:
             def follow(operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
@@ -148,7 +149,7 @@ class Replay:
             rounding = Rounding(rng, self.dialect, coherent=number % 2 == 1, wide=True)
             with contextlib.suppress(OtherPathError, SourceError):  # a run on another path has no noise to tell of
                 self._run(feeds, watched(keeper.noisy, _both(decisions.keeper(remember=False), rounding)))
-        return keeper.run(self.program.output_values, frozenset(self.program.constants))
+        return keeper.run(self.program.output_values, constants)
 
     def unseen(self, feeds: Mapping[str, Any], threshold: float) -> list[UnseenOperator] | None:
         """Returns the operators whose relative error of 1e-3 no output shows, at these feeds or at earlier ones.

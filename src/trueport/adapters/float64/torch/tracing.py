@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -15,9 +16,9 @@ from torch import Tensor, fx, nn
 from trueport.adapters.float64.torch.observability import Entry, Recorder
 from trueport.adapters.float64.torch.shadow import WIDE, Shadow
 from trueport.adapters.float64.torch.tape import Tape
-from trueport.core.trace import TracedNode, TracedRun
+from trueport.core.trace import CONSTANTS_SHARE, TracedNode, TracedRun
 from trueport.onnxgraph.origins import source_of_stack
-from trueport.oracle.floor import elementwise_floor
+from trueport.oracle.floor import Spread
 
 Array = NDArray[Any]
 
@@ -29,21 +30,25 @@ class _Values:
         self.values: dict[str, Array] = {}
         self.floors: dict[str, Array] = {}
         self.left_out = 0
-        self._limit = limit_bytes
-        self._taken = 0
+        self._left = {False: limit_bytes, True: int(limit_bytes * CONSTANTS_SHARE)}
 
-    def add(self, name: str, shadow: Shadow) -> None:
+    def add(self, name: str, shadow: Shadow, *, constant: bool) -> None:
         """Keeps a private copy: operators in place may write to the tensor later."""
-        size = shadow.main.numel() * 16
-        if self._taken + size > self._limit:
+        floating = shadow.noisy is not None and shadow.main.dtype in WIDE
+        size = shadow.main.numel() * shadow.main.element_size() * (2 if floating else 1)
+        if size > self._left[False] or (constant and size > self._left[True]):
             self.left_out += 1
             return
-        self._taken += size
+        self._left[False] -= size
+        self._left[True] -= size if constant else 0
         main = _array(shadow.main)
         self.values[name] = main
-        if shadow.noisy is not None and main.dtype.kind in "fc":
-            runs = [_array(run) for run in shadow.noisy]
-            self.floors[name] = elementwise_floor(main, [run for run in runs if run.shape == main.shape])
+        if floating:
+            spread = Spread(main)
+            for run in shadow.noisy or ():
+                if tuple(run.shape) == main.shape:
+                    spread.add(_view(run))
+            self.floors[name] = spread.floor()
 
 
 class EagerRecorder(Recorder):
@@ -61,8 +66,8 @@ class EagerRecorder(Recorder):
         self._kept = _Values(limit_bytes)
         self._module = module
         self._nodes: list[TracedNode] = []
-        self._names: dict[int, str] = {}
-        self._alive: list[Shadow] = []
+        self._names: WeakKeyDictionary[Shadow, str] = WeakKeyDictionary()
+        self._inputs = 0
         self._constants: set[str] = set()
 
     def add(self, entry: Entry) -> None:
@@ -76,25 +81,24 @@ class EagerRecorder(Recorder):
         )
         for name, shadow in zip(outputs, entry.results, strict=True):
             shadow.refresh()
-            self._names[id(shadow)] = name
-            self._alive.append(shadow)
-            self._kept.add(name, shadow)
+            self._names[shadow] = name
+            self._kept.add(name, shadow, constant=entry.constant)
             if entry.constant:
                 self._constants.add(name)
 
     def run(self, outputs: list[Shadow | None]) -> TracedRun:
         """Returns the run; an output that no operator made has no name."""
-        named = tuple("" if shadow is None else self._names.get(id(shadow), "") for shadow in outputs)
+        named = tuple("" if shadow is None else self._names.get(shadow, "") for shadow in outputs)
         kept = self._kept
         return TracedRun(tuple(self._nodes), kept.values, kept.floors, named, frozenset(self._constants), kept.left_out)
 
     def _name(self, shadow: Shadow) -> str:
-        if id(shadow) not in self._names:
-            self._names[id(shadow)] = f"input:{len(self._names)}"
-            self._alive.append(shadow)
+        if shadow not in self._names:
+            self._names[shadow] = f"input:{self._inputs}"
+            self._inputs += 1
             if shadow.constant:
-                self._constants.add(self._names[id(shadow)])
-        return self._names[id(shadow)]
+                self._constants.add(self._names[shadow])
+        return self._names[shadow]
 
 
 class Running:
@@ -135,7 +139,7 @@ class NodeRun(fx.Interpreter):  # type: ignore[misc]  # it ships no types
     """
 
     def __init__(self, module: fx.GraphModule, limit_bytes: int) -> None:
-        super().__init__(module, garbage_collect_values=False)
+        super().__init__(module)
         self.tape: Tape | None = None
         self._kept = _Values(limit_bytes)
         self._nodes: list[TracedNode] = []
@@ -155,7 +159,7 @@ class NodeRun(fx.Interpreter):  # type: ignore[misc]  # it ships no types
             self._nodes.append(TracedNode(n.name, _target(n.target), inputs, made, source, module, n.name))
             for name, tensor in zip(outputs, tensors, strict=True):
                 shadow = self.tape.shadow(tensor)
-                self._kept.add(name, shadow)
+                self._kept.add(name, shadow, constant=shadow.constant)
                 if shadow.constant:
                     self._constants.add(name)
         return result
@@ -175,10 +179,15 @@ def _of_several(node: fx.Node) -> fx.Node:
 
 
 def _array(tensor: Tensor) -> Array:
+    return np.array(_view(tensor), copy=True)
+
+
+def _view(tensor: Tensor) -> Array:
+    """Returns an array that may share the tensor's memory."""
     plain = tensor.detach().resolve_conj().resolve_neg()
     if plain.dtype in (torch.bfloat16, torch.float16):
         plain = plain.to(WIDE[plain.dtype])
-    return np.array(plain.numpy(), copy=True)
+    return np.asarray(plain.numpy())
 
 
 def _all_tensors(value: Any) -> bool:
