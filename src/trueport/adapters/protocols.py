@@ -295,6 +295,14 @@ class Converter(Protocol):
     def convert(self, subject: Subject, options: ConverterOptions) -> Iterator[Checkpoint]:
         """Yields the checkpoints of the plan in order."""
 
+    def switches(self, model: Any, options: ConverterOptions) -> Switches | None:
+        """Returns the parts of the converter's optimizer, to be switched off for one model; None where it has none.
+
+        Args:
+            model: a `ModelProto` before the optimizer.
+            options: as the converter was called with.
+        """
+
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns the operators, with their lines in the model, at which the converter raised."""
 

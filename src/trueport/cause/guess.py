@@ -84,8 +84,8 @@ def _refused_shape(e: Evidence) -> Guess | None:
     refused = e.stage is Stage.RUNTIME and e.running and "InvalidArgument" in e.exceptions
     if refused and not e.only_away:
         told = "the file is loaded, so types fit, and an operator refuses the shapes of what it is given"
-        return Guess(Cause.SHAPE, told + (f"; right with optimizations off, not so {e.optimized}" if e.optimized else ""),
-                     Confidence.MEDIUM)  # fmt: skip
+        level = f"; right with optimizations off, not so {e.optimized}" if e.optimized else ""
+        return Guess(Cause.SHAPE, told + level, Confidence.MEDIUM)
     return None
 
 

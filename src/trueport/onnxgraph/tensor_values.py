@@ -64,7 +64,7 @@ def _content(tensor: onnx.TensorProto) -> bytes:
         return raw
     array = _array(tensor)
     if array is None or array.dtype.kind == "O":
-        return repr([bytes(text) for text in tensor.string_data]).encode() + tensor.int32_data.__repr__().encode()
+        return f"{[bytes(text) for text in tensor.string_data]}{list(tensor.int32_data)}".encode()
     content: bytes = array.tobytes()
     return content
 

@@ -59,6 +59,11 @@ def operators_of(found: Changes) -> list[str]:
     return [n.operator for n in found.removed if n.operator not in _WIRING]
 
 
+def outputs_of(found: Changes) -> frozenset[str]:
+    """Returns the names of the values that removed nodes of the main graph made."""
+    return frozenset(name for n in found.removed if not n.body for name in n.outputs if name)
+
+
 def nodes_of(found: Changes) -> tuple[NodeRef, ...]:
     """Returns the nodes that were removed, then those that came in their place."""
     return (*_refs(found.removed, Role.INTRODUCES)[:10], *_refs(found.added, Role.CONCERNED)[:10])
