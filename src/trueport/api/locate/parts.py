@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.onnx_program import OnnxProgram
+from trueport.adapters.float64.replay.rounding import Budget
 from trueport.core.trace import TracedNode
 from trueport.inputs.draw import InputSet
-from trueport.oracle.compare import ReferenceOutput, compare_meaning
+from trueport.oracle.compare import ReferenceOutput, compare_arithmetic, compare_meaning
 from trueport.oracle.floor import elementwise_floor
+from trueport.oracle.noise import ALARM
 
 Array = NDArray[Any]
 DRAWS = 6
@@ -55,6 +57,35 @@ def differs(before: onnx.ModelProto, after: onnx.ModelProto, feeds: Mapping[str,
         [_floor(value, i, column) for i, value in enumerate(main)] for main, column in zip(mains, runs, strict=True)
     ]
     return any(_different(a, b, f, g) for a, b, f, g in zip(*mains, *floors, strict=True))
+
+
+def runs_differently(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], outputs: Sequence[Any], budgets: Mapping[str, Budget]
+) -> bool:
+    """Whether what a runtime gave for a model is further from float64 than rounding explains.
+
+    Args:
+        model: the part.
+        feeds: inputs by name, as the runtime was given them.
+        outputs: of the runtime.
+        budgets: what its kernels may be off by.
+    """
+    names = tuple(feeds)
+    program = OnnxProgram(model, names)
+    inputs = InputSet("part", "part", tuple(feeds[name] for name in names))
+    mains, runs = program.rounded(inputs, draws=ALARM.arithmetic, seed=0, budgets=budgets)
+    if len(mains) != len(outputs):
+        return True
+    for i, (value, got, dtype) in enumerate(zip(mains, outputs, program.program.output_types, strict=True)):
+        floor = _floor(value, i, runs)
+        floor = np.zeros(value.shape) if floor is None else floor
+        unstable = np.zeros(value.shape, bool)
+        if value.dtype.kind not in "fc" and runs:
+            unstable = np.logical_or.reduce([np.asarray(run[i]) != value for run in runs])
+        reference = ReferenceOutput("", dtype or value.dtype.name, value, floor, floor, unstable, ALARM.arithmetic)
+        if compare_arithmetic(reference, got).different:
+            return True
+    return False
 
 
 def _different(want: Array, got: Array, floor: Array | None, own: Array | None) -> bool:
