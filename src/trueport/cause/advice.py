@@ -17,7 +17,7 @@ class Circumstances:
     Attributes:
         converter: by name, or None.
         axes: `input axis N` of the axes that may have other sizes.
-        parts: passes, rules or transformers that were found to be at fault: switching them off cures.
+        parts: passes, rules or transformers that cure the failure when nothing but them is switched off.
         without_gradients: the same conversion succeeds without gradients.
         frozen_axis: what is said of an axis that was asked to be dynamic and is fixed in the file; '' for none.
     """

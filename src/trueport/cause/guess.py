@@ -84,8 +84,8 @@ def _refused_shape(e: Evidence) -> Guess | None:
     refused = e.stage is Stage.RUNTIME and e.running and "InvalidArgument" in e.exceptions
     if refused and not e.only_away:
         told = "the file is loaded, so types fit, and an operator refuses the shapes of what it is given"
-        return Guess(Cause.SHAPE, told + (f"; right with optimizations off, not so {e.optimized}" if e.optimized else ""),
-                     Confidence.MEDIUM)  # fmt: skip
+        level = f"; right with optimizations off, not so {e.optimized}" if e.optimized else ""
+        return Guess(Cause.SHAPE, told + level, Confidence.MEDIUM)
     return None
 
 
@@ -118,7 +118,7 @@ def _tracing(e: Evidence) -> Guess | None:
 def _types(e: Evidence) -> Guess | None:
     if e.kind in (Kind.DTYPE, Kind.DECLARED_TYPE):
         return Guess(Cause.TYPE_TENSOR, "an output has another type than the source's", Confidence.HIGH)
-    if e.located is not None and e.located.alone and _type(e.located.expected) != _type(e.located.got):
+    if e.located is not None and e.located.alone and e.located.differs is Kind.DTYPE:
         told = f"the value at the place is {e.located.got} where the source has {e.located.expected}"
         return Guess(Cause.TYPE_TENSOR, told, Confidence.MEDIUM)
     if e.exceptions and e.exceptions[0] in ("TypeError", "AttributeError"):
@@ -126,12 +126,8 @@ def _types(e: Evidence) -> Guess | None:
     return None
 
 
-def _type(described: str) -> str:
-    return described.partition("[")[0]
-
-
 def _shapes(e: Evidence) -> Guess | None:
-    if e.located is not None and e.located.alone and e.located.expected != e.located.got:
+    if e.located is not None and e.located.alone and e.located.differs in _SHAPE_KINDS:
         told = f"the value at the place is {e.located.got} where the source has {e.located.expected}"
         return Guess(Cause.SHAPE, told, Confidence.HIGH)
     if e.kind in _SHAPE_KINDS:
