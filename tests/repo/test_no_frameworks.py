@@ -12,9 +12,11 @@ FRAMEWORKS = ("torch", "tensorflow", "jax", "onnxruntime", "transformers", "onnx
 READS_ONNX = (
     "trueport.onnxgraph.",
     "trueport.testing",
+    "trueport.api.causes",
     "trueport.api.conclude",
     "trueport.api.findings",
     "trueport.api.metric",
+    "trueport.api.observed",
     "trueport.api.save",
     "trueport.api.session",
     "trueport.api.vote",

@@ -68,9 +68,10 @@ def _of_sizes(circumstances: Circumstances) -> str:
     argument = {"torch-dynamo": "dynamic_shapes", "torch-script": "dynamic_axes"}.get(circumstances.converter or "")
     if argument is None or not circumstances.axes:
         return ""
+    named = _listed(circumstances.axes)
     return (
-        f"a size of the example is baked in; {argument} names {_listed(circumstances.axes)}, and the file works for no "
-        "other size there: make the program take the size from its input"
+        f"a size of the example is baked in although {argument} names {named}: make the program take the size from its "
+        "input"
     )
 
 
