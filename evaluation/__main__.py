@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation import registry
+from evaluation.packaged import VARIABLE as CACHE
 from evaluation.store import SCHEMA, Store
 from trueport.core.versions import base_versions, package_versions
 
@@ -51,8 +53,11 @@ def _measured(task: registry.Task, keys: Sequence[str], *, jobs: int) -> Iterato
         yield from map(one, keys)
         return
     with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(one, key) for key in keys]):
-            yield future.result()
+        try:
+            for future in as_completed([pool.submit(one, key) for key in keys]):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)  # after an error nothing would be stored any more
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation", description=__doc__)
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"some of: {', '.join(registry.TASKS) or 'none yet'}")
     parser.add_argument("--anew", action="store_true", help="measure everything again, into a file of today")
+    parser.add_argument("--cache", metavar="FOLDER", help="where models out of packages are kept")
     chosen = parser.parse_args(arguments)
+    if chosen.cache:
+        os.environ[CACHE] = chosen.cache
     for name in chosen.tasks or registry.TASKS:
         run(name, anew=chosen.anew, today=datetime.datetime.now(tz=datetime.UTC).date())
     return 0

@@ -1,8 +1,8 @@
 """ONNX's own backend cases through every runtime as they are, and through every ONNX -> ONNX converter.
 
 Keys are `KIND/CASE`. The expected outputs that come with a case are not used: the oracle judges against its own float64
-evaluation, and whether that agrees with the expected outputs is a test (tests/quality/test_backend_kernels.py). What a
-person found out about a divergent check stands in `docs/results/backend/looked_at.toml` and is merged into the table.
+evaluation, and whether that agrees with the expected outputs is a test (`test_onnx_node_cases.py`). What a person found
+out about a divergent or crashed check stands in `docs/results/backend/looked_at.toml` and is merged into the tables.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import tempfile
-import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -21,17 +20,20 @@ from typing import Any
 import onnx
 from onnx import numpy_helper
 
-from evaluation.warm import checker
+from evaluation.looked_at import Notes
+from evaluation.warm import TOOLS, checker
 from evaluation.wording import circumstances, machine, table
 from trueport.core.errors import TrueportError
 from trueport.core.result import Check
 from trueport.core.taxonomy import Kind, Stage, Verdict
+from trueport.isolation import RemoteError
 
 JOBS = 2
+LIMIT_S = 120.0
 RUNTIMES = ("onnxruntime", "onnx-reference", "openvino")
 CONVERTERS = ("onnxscript-optimizer", "onnxsim", "onnxslim", "onnxoptimizer", "onnx-version-converter")
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
-OUTCOMES = ("faithful", "divergent", "crashed", "no kernel", "inconclusive", "refused")
+OUTCOMES = ("faithful", "divergent", "crashed", "no kernel", "inconclusive", "refused", "fault")
 _PAGE = Path(__file__).parents[1] / "docs" / "backend.md"
 
 
@@ -63,9 +65,10 @@ def measure(key: str) -> dict[str, Any]:
 
 def _outcomes(path: Path, names: tuple[str, ...], **options: Any) -> dict[str, Any]:
     try:
-        result = checker().check_path(str(path), **options)
-    except TrueportError as error:
-        said = {"outcome": "refused", "message": str(error).replace(str(path), "model.onnx")[:300]}
+        result = checker(TOOLS, timeout_s=LIMIT_S).check_path(str(path), **options)
+    except (TrueportError, RemoteError) as error:
+        outcome = "refused" if isinstance(error, TrueportError) else "fault"
+        said = {"outcome": outcome, "message": str(error).replace(str(path), "model.onnx")[:300]}
         return dict.fromkeys(names, said)
     return {name: _outcome(check) for name, check in zip(names, result.checks, strict=True)}
 
@@ -111,31 +114,24 @@ def write_up(records: list[dict[str, Any]], folder: Path) -> None:
     """Writes `docs/backend.md`."""
     if not records:
         return
-    notes_file = folder / "looked_at.toml"
-    notes = tomllib.loads(notes_file.read_text(encoding="utf-8")) if notes_file.exists() else {}
+    notes = Notes.read(folder / "looked_at.toml")
     rows = []
     for name in (*RUNTIMES, *CONVERTERS):
         counts = Counter(r["measured"][name]["outcome"] for r in records if name in r["measured"])
         rows.append((name, *(str(counts.get(o, 0)) for o in OUTCOMES), str(sum(counts.values()))))
-    bad = [
-        (r["key"], name, str(r["measured"][name].get("stage") or "-"), r["measured"][name].get("message", "")[:160],
-         notes.get(r["key"], {}).get(name, ""))
-        for r in records
-        for name in (*RUNTIMES, *CONVERTERS)
-        if r["measured"].get(name, {}).get("outcome") == "divergent"
-    ]  # fmt: skip
     spent = sum(r["elapsed_s"] for r in records)
     missing = len(cases()) - len(records)
     _PAGE.write_text(
         "# ONNX's backend cases\n\n"
         "The node cases that the onnx package generates and the model cases that it ships, each run as it is in every "
         "runtime, and through every ONNX -> ONNX converter to ONNX Runtime. *No kernel*: the runtime does not "
-        "implement an operator; that never counts against a converter. *Refused*: no check was possible.\n\n"
+        "implement an operator; that never counts against a converter. *Refused*: no check was possible. *Fault*: "
+        "trueport failed.\n\n"
         f"{circumstances(records)} {len(records)} cases{f', {missing} not measured yet' if missing else ''}, "
         f"{spent / 60:.0f} minutes of work in {JOBS} processes.\n\n"
         f"{table(('tool', *OUTCOMES, 'cases'), rows)}\n\n"
-        "## Every divergent check\n\n"
-        f"{table(('case', 'tool', 'stage', 'message', 'looked at'), bad)}\n\n"
-        "`scripts/evaluate backend` measures it again; the records lie in `docs/results/backend`.\n",
+        f"{notes.report(records, (*RUNTIMES, *CONVERTERS))}\n"
+        "`scripts/evaluate backend` measures it again; the records lie in `docs/results/backend`, and what a person "
+        "found in `looked_at.toml` beside them.\n",
         encoding="utf-8",
     )

@@ -1,6 +1,6 @@
 """The tasks by name; each module is imported when its task runs.
 
-A task is a module `evaluation/<name>.py` with two functions:
+A task is a module `evaluation/<name>.py` (`_` for `-`) with two functions:
 
 * `items() -> Iterable[str]`: the keys of what is to be measured, in order, the same in every run;
 * `measure(key: str) -> dict`: one measurement as JSON values;
@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-TASKS: tuple[str, ...] = ("kernels", "oracle", "backend", "zoo", "trained")
-"""Names of modules in this package, in the order in which they run."""
+TASKS: tuple[str, ...] = ("kernels", "oracle", "backend", "zoo", "trained", "trained-onnx")
+"""Names of modules in this package (with `_` for `-`), in the order in which they run."""
 
 
 class Task(Protocol):
@@ -34,7 +34,7 @@ def load(name: str) -> Task:
     """Returns the task of this name."""
     if name not in TASKS:
         raise SystemExit(f"no task is called '{name}'; there are: {', '.join(TASKS) or 'none yet'}")
-    return cast(Task, importlib.import_module(f"evaluation.{name}"))
+    return cast(Task, importlib.import_module(f"evaluation.{name.replace('-', '_')}"))
 
 
 def write_up(task: Task, records: list[dict[str, Any]], folder: Path) -> None:

@@ -52,7 +52,11 @@ def measure(key: str) -> dict[str, Any]:
 
 def summary(result: CheckResult) -> dict[str, Any]:
     """Returns the first check of a result as JSON values, with its stages and findings in short."""
-    check = result.checks[0]
+    return check_summary(result.checks[0])
+
+
+def check_summary(check: Check) -> dict[str, Any]:
+    """Returns a check as JSON values, with its stages and findings in short."""
     return {
         "verdict": check.verdict, "stage": check.stage, "cause": check.cause, "score": check.score,
         "resolution": check.resolution, "inputs": check.inputs_tried, "seconds": check.elapsed_s,

@@ -15,12 +15,14 @@ READS_ONNX = (
     "trueport.api.causes",
     "trueport.api.conclude",
     "trueport.api.findings",
+    "trueport.api.locate",
     "trueport.api.metric",
     "trueport.api.observed",
     "trueport.api.save",
     "trueport.api.session",
     "trueport.api.vote",
     "trueport.api.walk",
+    "trueport.locate.sequences",
 )
 """`onnxgraph` is the code that reads ONNX protos, and these parts of `api` use it and the ONNX adapters. onnx is a
 dependency of trueport, not an extra; `import trueport` and `trueport --help` still do without it."""

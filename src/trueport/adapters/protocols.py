@@ -223,6 +223,10 @@ class SourceEngine(Protocol):
         """How many numbers its weights and constants have."""
 
     @property
+    def computed(self) -> int:
+        """How many numbers the operators of one run at the example give; 0 where they are not counted."""
+
+    @property
     def method(self) -> str:
         """How the floor is measured, for the record."""
 
@@ -290,6 +294,14 @@ class Converter(Protocol):
 
     def convert(self, subject: Subject, options: ConverterOptions) -> Iterator[Checkpoint]:
         """Yields the checkpoints of the plan in order."""
+
+    def switches(self, model: Any, options: ConverterOptions) -> Switches | None:
+        """Returns the parts of the converter's optimizer, to be switched off for one model; None where it has none.
+
+        Args:
+            model: a `ModelProto` before the optimizer.
+            options: as the converter was called with.
+        """
 
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns the operators, with their lines in the model, at which the converter raised."""

@@ -152,8 +152,10 @@ def _travel(subject: Any) -> bytes:
         ) from error
 
 
-def perform(request: Request, on_event: OnEvent | None, *, worker: Worker | None = None) -> CheckResult:
-    """Returns the result of a request: in workers of its own, in the given warm one, or here where asked."""
+def perform(
+    request: Request, on_event: OnEvent | None, *, worker: Worker | None = None, preload: Sequence[str] | None = None
+) -> CheckResult:
+    """Returns the result of a request: in workers of its own, in the given one or forks of it, or here where asked."""
     refuse_foreign(request.options)
     if not request.options.isolate:
         from trueport.api import remote
@@ -161,7 +163,7 @@ def perform(request: Request, on_event: OnEvent | None, *, worker: Worker | None
         emit = on_event or (lambda _: None)
         payload = {**request.payload, "options": msgspec.to_builtins(request.options)}
         return decode(remote.check_path(payload, request.blob, emit))
-    return _in_workers(request, on_event, worker)
+    return _in_workers(request, on_event, worker, preload)
 
 
 def fresh_worker(threads: int) -> Worker:
@@ -184,7 +186,9 @@ def _lent(worker: Worker | None, threads: int) -> Iterator[Worker]:
         yield fresh
 
 
-def _in_workers(request: Request, on_event: OnEvent | None, warm: Worker | None) -> CheckResult:
+def _in_workers(
+    request: Request, on_event: OnEvent | None, warm: Worker | None, preload: Sequence[str] | None
+) -> CheckResult:
     """Checks every converter and runtime; a lost worker costs one check, and a fresh one goes on with the rest."""
     from trueport.api.afterlife import lost_check
     from trueport.isolation import Ending
@@ -201,6 +205,7 @@ def _in_workers(request: Request, on_event: OnEvent | None, warm: Worker | None)
                 blob=request.blob,
                 timeout_s=part.timeout_s,
                 memory_mb=part.memory_mb,
+                preload=preload,
                 on_event=on_event,
             )
         if outcome.kind is Ending.RESULT:

@@ -89,7 +89,7 @@ def hidden_operators(session: Session, walk: Walk) -> Hidden:
     operators = tuple(session.unseen)
     executable: Any = walk.file.executable
     try:
-        seen = executable.fingerprints(references.inputs[0])
+        seen = executable.fingerprints(session.observed[0])
     except Exception:  # noqa: BLE001 - a file that cannot be evaluated shows nothing
         return Hidden(operators, operators)
     return Hidden(operators, tuple(u for u in operators if not any(u.fingerprint.matches(f) for f in seen)))
@@ -343,9 +343,12 @@ def _subject(maker: _Maker, session: Session) -> list[Finding]:
         found.append(maker.note(Kind.NONDETERMINISTIC, "two runs of the source give different values"))
     found += [maker.note(kind, message) for kind, message in session.source.notes()]
     if session.left_out:
-        millions = session.source.weights / 1e6
+        source = session.source
+        size = f"has {source.weights / 1e6:.0f} million weights"
+        if source.computed > source.weights:
+            size = f"computes {source.computed / 1e6:.0f} million numbers in a run"
         message = (
-            f"the model has {millions:.0f} million weights, so {session.left_out} of the usual input sets were left "
+            f"the model {size}, so {session.left_out} of the usual input sets were left "
             "out; --samples with another number than the default tries them all"
         )
         found.append(maker.note(Kind.FEWER_INPUTS, message))

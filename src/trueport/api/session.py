@@ -27,13 +27,14 @@ from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, InputInfo, SubjectInfo, exit_code
 from trueport.core.subject import Subject
 from trueport.core.taxonomy import Verdict
-from trueport.inputs.draw import draw_inputs, fewer, redraw
+from trueport.inputs.draw import InputSet, draw_inputs, fewer, redraw
 from trueport.inputs.spec import DynamicAxis
 from trueport.oracle.noise import SCREEN, SCREEN_LARGE
 from trueport.oracle.thresholds import THRESHOLDS
 
-LARGE = 5_000_000
-"""With more weights than this a model is large: fewer input sets are tried unless `--samples` asks for a number."""
+LARGE, DEAR = 5_000_000, 10_000_000
+"""With more weights than the first, or more numbers computed in a run than the second, a model is large: fewer input
+sets are tried unless `--samples` asks for a number."""
 Emit = Callable[[dict[str, Any]], None]
 
 
@@ -55,7 +56,8 @@ class Session:
         self.specs = list(self.source.leaves)
         self.names = tuple(spec.name for spec in self.specs)
         self.references: References | None = None
-        self.large = self.source.weights > LARGE and options.samples == CheckOptions().samples
+        usual = options.samples == CheckOptions().samples
+        self.large = usual and (self.source.weights > LARGE or self.source.computed > DEAR)
         self.left_out = 0
 
     def info(self, deterministic: bool | None) -> SubjectInfo:
@@ -161,11 +163,23 @@ class Session:
         return runtime_registry.runtime(name, provider=self.options.provider, threads=self.options.threads)
 
     @cached_property
+    def observed(self) -> Sequence[InputSet]:
+        """The input sets at which hidden operators are looked for: of a large model the one with the least elements.
+
+        Else one of them has small values: what saturates at the others hides nothing there.
+        """
+        assert self.references is not None
+        if self.large:
+            return [min(self.references.inputs, key=lambda s: sum(a.size for a in s.arrays))]
+        small = [s for s in self.references.inputs[2:] if s.regime == "small"]
+        return [*self.references.inputs[:2], *(small or self.references.inputs[2:3])][:3]
+
+    @cached_property
     def unseen(self) -> list[Unseen] | None:
         """The operators of the source that no output shows on any of the first input sets; None if undetermined."""
         assert self.references is not None
         common: list[Unseen] | None = None
-        for inputs in self.references.inputs[: 1 if self.large else 3]:
+        for inputs in self.observed:
             found = self.source.unseen(inputs, THRESHOLDS.meaning)
             if found is None:
                 return None

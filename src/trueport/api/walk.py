@@ -49,6 +49,8 @@ class Walk:
         otherwise: the converter failed as users call it and succeeds under other conditions; which, and how to say it.
         right: the last checkpoint before the first of the bad ones at the end of the road; None where there is none.
         wrong: that first bad one.
+        unoptimized: the last model before the converter's optimizer; None where there is none.
+        converter: that was run, with its settings; None before.
     """
 
     def __init__(self, references: References, known: KnownNumbers, options: CheckOptions, emit: Emit) -> None:
@@ -58,6 +60,8 @@ class Walk:
         self.otherwise: tuple[Kind, str] | None = None
         self.right: Checkpoint | None = None
         self.wrong: Checkpoint | None = None
+        self.unoptimized: Checkpoint | None = None
+        self.converter: tuple[Converter, ConverterOptions] | None = None
         self.known = known
         self._options = options
         self._emit = emit
@@ -69,6 +73,7 @@ class Walk:
     def convert(self, converter: Converter, source: SourceEngine, settings: ConverterOptions) -> None:
         """Goes through the converter's checkpoints until the file, or until a stage raises."""
         checkpoints = converter.convert(source.subject, settings)
+        self.converter = (converter, settings)
         for stage, name in converter.plan:
             started = time.perf_counter()
             self._emit({"event": "stage", "stage": stage, "checkpoint": name})
@@ -86,6 +91,8 @@ class Walk:
             judgement = self._judge(checkpoint, settings.folder)
             step = Step(checkpoint.stage, checkpoint.name, judgement, facts=dict(checkpoint.facts))
             self._add(step, time.perf_counter() - started)
+            if checkpoint.model is not None and checkpoint.stage in (Stage.LOAD_MODEL, Stage.NODE_CONVERSION):
+                self.unoptimized = checkpoint
             if step.bad:
                 self.wrong = self.wrong or checkpoint
             elif judgement.status is Status.OK:

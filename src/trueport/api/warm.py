@@ -7,7 +7,7 @@ in a fresh one, and where the two disagree, that is a finding of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from trueport.core.errors import UsageError
 from trueport.core.options import CheckOptions
 from trueport.core.result import Check, CheckResult, Finding, exit_code
 from trueport.core.signature import signature
-from trueport.core.taxonomy import Kind, Verdict
+from trueport.core.taxonomy import Kind, Stage, Verdict
 
 if TYPE_CHECKING:
     from trueport.isolation import Worker
@@ -36,13 +36,16 @@ _DOUBTFUL = frozenset({Verdict.DIVERGENT, Verdict.CRASHED})
 class Checker:
     """Keeps one warm worker for many checks; use it as a context manager.
 
-    Every `divergent` or `crashed` check that was not the first of its worker is made again, alone in a fresh one. Where
+    Every `divergent` or `crashed` check that was not the first of its worker is made again, alone in a fresh one; only
+    that a runtime lacks a kernel depends on nothing. Where
     verdict or stage differ, the fresh check is returned, with a finding of kind `state-dependent` that says what the
     warm one said. A `faithful` check is not made again: a wrong model that is right only because of what ran before
     would need state that repairs.
 
     Args:
         options: of all checks.
+        preload: modules that are imported once, in a second worker: bad verdicts are then confirmed in forks of it
+            instead of in new processes, which costs a fraction. They must not need threads that importing them starts.
         **settings: single fields of `CheckOptions`.
 
     Raises:
@@ -54,10 +57,14 @@ class Checker:
     [0, 0]
     """
 
-    def __init__(self, options: CheckOptions | None = None, **settings: Any) -> None:
+    def __init__(
+        self, options: CheckOptions | None = None, *, preload: Sequence[str] | None = None, **settings: Any
+    ) -> None:
         self._options = merged_options(options, settings)
         _require_isolation(self._options)
+        self._preload = preload
         self._worker: Worker | None = None
+        self._template: Worker | None = None
         self._threads = 0
         self._closed = False
 
@@ -103,7 +110,7 @@ class Checker:
         result = perform(request, on_event, worker=worker)
         checks = [
             # The first check of a fresh worker has nothing that it could depend on.
-            self._confirmed(request, check, on_event) if check.verdict in _DOUBTFUL and (place or not fresh) else check
+            self._confirmed(request, check, on_event) if _is_doubtful(check) and (place or not fresh) else check
             for place, check in enumerate(result.checks)
         ]
         return replace(result, checks=tuple(checks), exit_code=exit_code([check.verdict for check in checks]))
@@ -115,21 +122,30 @@ class Checker:
         if self._worker is None or self._threads != threads:
             self._drop()
             self._worker, self._threads = fresh_worker(threads), threads
+            self._template = None if self._preload is None else fresh_worker(threads)
         return self._worker
 
     def _confirmed(self, request: Request, warm: Check, on_event: OnEvent | None) -> Check:
         """Returns the check as a fresh worker makes it where that differs, else the warm one."""
         converters = request.options.converters if warm.converter is None else (warm.converter,)
         alone = replace(request.options, converters=converters, runtimes=(warm.runtime,))
-        (fresh,) = perform(replace(request, options=alone), on_event).checks
+        again = replace(request, options=alone)
+        (fresh,) = perform(again, on_event, worker=self._template, preload=self._preload).checks
         if (fresh.verdict, fresh.stage) == (warm.verdict, warm.stage):
             return warm
         return replace(fresh, findings=(*fresh.findings, _state_dependent(warm, fresh)))
 
     def _drop(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
+        for worker in (self._worker, self._template):
+            if worker is not None:
+                worker.close()
+        self._worker = self._template = None
+
+
+def _is_doubtful(check: Check) -> bool:
+    """Whether a check may hang on what the process did before; which kernels a runtime has does not."""
+    lacks = check.stage is Stage.RUNTIME and any(finding.kind is Kind.NO_KERNEL for finding in check.findings)
+    return check.verdict in _DOUBTFUL and not lacks
 
 
 def _require_isolation(options: CheckOptions) -> None:

@@ -142,7 +142,7 @@ def collect(
             references.refused.append(_refused(inputs, error))
             continue
         if inputs.regime in DEGENERATE and reference.ties:
-            references.refused.append(Refused(inputs.label, "the source leaves the order of equal elements open"))
+            references.refused.append(Refused(inputs.label, "the source leaves open what it gives for equal elements"))
             continue
         references.inputs.append(inputs)
         references.screens.append(reference)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class Subject:
         export_options: further options of the exporter.
         program: the `ExportedProgram` where the source is one, else None.
         path: the file of an ONNX source, or None where it was made in memory.
+        larger: yields other examples, for a source that refuses the drawn one because of its guessed sizes; None where
+            the examples were given.
         engine: how to run it, for sources of third parties: called as an `EngineFactory`, it returns a
             `SourceEngine`; None for the engine of the framework.
     """
@@ -46,4 +48,5 @@ class Subject:
     export_options: Mapping[str, Any] = field(default_factory=dict)
     program: Any = None
     path: Path | None = None
+    larger: Callable[[], Iterable[tuple[Example, ...]]] | None = None
     engine: Callable[[Subject, int, Any], Any] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib import metadata
 
 
@@ -11,7 +12,7 @@ def package_versions(*names: str) -> dict[str, str]:
     found = {}
     for name in names:
         try:
-            found[name] = metadata.version(name)
+            found[name] = _version(name)
         except metadata.PackageNotFoundError:
             continue
     return found
@@ -19,4 +20,10 @@ def package_versions(*names: str) -> dict[str, str]:
 
 def base_versions() -> dict[str, str]:
     """Returns the versions of trueport, Python and NumPy."""
-    return {"trueport": metadata.version("trueport"), "python": platform.python_version(), **package_versions("numpy")}
+    return {"trueport": _version("trueport"), "python": platform.python_version(), **package_versions("numpy")}
+
+
+@cache
+def _version(name: str) -> str:
+    """Reading a package's metadata takes milliseconds, and a warm process is asked for it with every check."""
+    return metadata.version(name)

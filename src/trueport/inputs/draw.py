@@ -76,13 +76,19 @@ def draw_inputs(
 def fewer(sets: Sequence[InputSet]) -> list[InputSet]:
     """Returns the sets of a large model, in which every run is dear: at least three where there are as many.
 
-    The example, what the user gave, the first redrawn set, large values, and the smallest and the largest sizes.
+    The example, what the user gave, the first redrawn set, large values, and the smallest and the largest sizes, of
+    those with no more than twice the example's elements where there are any: a run takes as long as it has elements.
     """
     sizes = [s for s in sets if s.regime == "size"]
+    sizes = [s for s in sizes if _elements(s) <= 2 * _elements(sets[0])] or sizes[:1]
     chosen = {id(s) for s in (*sizes[:1], *sizes[-1:])}
     chosen |= {id(s) for s in sets if s.regime in ("example", "given", "large")}
     chosen |= {id(s) for s in [s for s in sets if s.regime == "redrawn"][:1]}
     return [s for s in sets if id(s) in chosen]
+
+
+def _elements(inputs: InputSet) -> int:
+    return sum(array.size for array in inputs.arrays)
 
 
 def redraw(leaves: Sequence[LeafSpec], *, number: int, seed: int) -> InputSet:

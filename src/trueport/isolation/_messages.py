@@ -33,6 +33,8 @@ class Request(msgspec.Struct, frozen=True, tag="request"):
     payload: dict[str, Any]
     has_blob: bool
     memory_mb: int | None
+    preload: list[str] | None = None
+    """Perform it in a fork of the worker, made after these modules are imported; None: in the worker itself."""
 
 
 class Event(msgspec.Struct, frozen=True, tag="event"):

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
@@ -106,6 +106,7 @@ class Worker:
         blob: bytes | None = None,
         timeout_s: float | None = None,
         memory_mb: int | None = None,
+        preload: Sequence[str] | None = None,
         on_event: OnEvent | None = None,
     ) -> Outcome:
         """Returns how `module:function(payload, blob, emit) -> dict` ended in the worker.
@@ -116,6 +117,9 @@ class Worker:
             blob: bytes that follow the request, such as a module by cloudpickle.
             timeout_s: wall-clock limit, which includes the start of a worker.
             memory_mb: limit for the resident size of the worker's process tree, in MiB.
+            preload: perform it in a fork of the worker, which imports these modules first and is otherwise left as it
+                was: every such request meets a process that has done nothing but import. Modules that need a thread
+                which they start when they are imported do not belong here.
             on_event: called in this thread with each event that the target emits, in order.
 
         Raises:
@@ -126,7 +130,8 @@ class Worker:
             raise ValueError(f"expected a target 'module:function' under trueport., got '{target}'")
         with self._lock:
             self._number += 1
-            request = Request(self._number, target, dict(payload), blob is not None, memory_mb)
+            apart = None if preload is None else list(preload)
+            request = Request(self._number, target, dict(payload), blob is not None, memory_mb, apart)
             outcome = self._attempt(request, blob, timeout_s, on_event)
             if self._closed:
                 raise RuntimeError("this worker was closed while it ran")

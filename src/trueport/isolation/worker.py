@@ -67,11 +67,36 @@ class Service:
             request, blob = self._inbox.get()
             _limit_reserved_memory(request.memory_mb)
             _reset_peak_memory()
-            reply = self._perform(request, blob)
-            for stream in (sys.stdout, sys.stderr):
-                with suppress(Exception):
-                    stream.flush()
-            self._send(reply)
+            if request.preload is None:
+                self._answer(request, blob)
+            else:
+                self._answer_apart(request, blob, request.preload)
+
+    def _answer(self, request: Request, blob: bytes | None) -> None:
+        reply = self._perform(request, blob)
+        _flush()
+        self._send(reply)
+
+    def _answer_apart(self, request: Request, blob: bytes | None, preload: list[str]) -> None:
+        """Lets a fork answer, so that this process stays as it was; what ends the fork otherwise ends this one, too.
+
+        The threads of this process are not in the fork, so nothing but imports may happen here.
+        """
+        for name in preload:
+            importlib.import_module(name)
+        _flush()
+        told, tell = os.pipe()
+        child = os.fork()
+        if child == 0:
+            self._pid = os.getpid()
+            self._answer(request, blob)
+            os.write(tell, b"answered")
+            os._exit(0)
+        os.close(tell)
+        _, status = os.waitpid(child, 0)
+        with os.fdopen(told, "rb") as answered:
+            if not answered.read():
+                _leave_like(status)
 
     def _read(self) -> None:
         with suppress(EOFError, OSError):
@@ -101,6 +126,21 @@ class Service:
             return encode(_exited(request.number, error))
         except BaseException as error:  # noqa: BLE001 - whatever left the target is this request's outcome
             return encode(_failed(request.number, error))
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+
+
+def _leave_like(status: int) -> None:
+    """Ends this process as the one with this wait status ended."""
+    if os.WIFSIGNALED(status):
+        faulthandler.disable()  # the stacks of the fork are written already
+        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.waitstatus_to_exitcode(status))
 
 
 def _resolve(target: str, allow: list[str]) -> Target:

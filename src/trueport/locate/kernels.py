@@ -180,6 +180,8 @@ def _compared(step: Step, index: int) -> Comparison:
     """Compares one output, with more noise the longer it looks wrong."""
     assert step.exact is not None
     exact, got = step.exact[index], step.got[index]
+    if _equal(exact, got, step.types[index]):
+        return Comparison(None, 0.0, compared=exact.size)
     compared = compare_arithmetic(_reference(step, index, [], []), got)
     if not compared.different or exact.shape != got.shape:
         return compared
@@ -190,6 +192,13 @@ def _compared(step: Step, index: int) -> Comparison:
         if not compared.different:
             break
     return compared
+
+
+def _equal(exact: Array, got: Array, dtype: str) -> bool:
+    """Whether a value is exactly what float64 gives, as all that is only moved is; spares large ones the rest."""
+    if exact.shape != got.shape or got.dtype.name != dtype or exact.dtype.kind not in "biuf":
+        return False
+    return bool(np.array_equal(exact, got.astype(exact.dtype, copy=False), equal_nan=exact.dtype.kind == "f"))
 
 
 def _reference(step: Step, index: int, runs: list[Array], pushed: list[Array]) -> ReferenceOutput:

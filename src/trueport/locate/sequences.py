@@ -10,10 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueport.core.errors import UsageError
-from trueport.onnxgraph.cut import Cutter
+
+if TYPE_CHECKING:
+    from trueport.onnxgraph.cut import Cutter
 
 Wrong = Callable[[Any, Mapping[str, Any]], "bool | None"]
 """(model, feeds) -> whether the optimizer gets the model wrong; None where that cannot be told."""

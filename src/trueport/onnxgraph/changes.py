@@ -1,22 +1,73 @@
-"""What an optimizer or a writer changed: two models of the same thing, compared by names and contents."""
+"""What an optimizer or a writer changed between two models: nodes by their outputs, everything else by its name.
+
+A constant counts as the same wherever it is kept (initializer or `Constant` node) and whatever it is called, so that
+lifted and shared constants are no changes; a node counts as the same when only its values were renamed.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
-import numpy as np
 import onnx
-from onnx import numpy_helper
 
-from trueport.onnxgraph.nesting import bodies
+from trueport.onnxgraph._pairing import Scope, pair, scopes
+from trueport.onnxgraph.node_text import attribute_text, node_line
+from trueport.onnxgraph.tensor_values import described_tensor, largest_difference
 
-Identity = tuple[bytes, ...]
-_WIRING = frozenset({"Constant", "Identity"})
-"""Operators that hold or hand on a value; a sequence is told without them."""
-_LONGEST = 60
-"""Characters of one attribute's value in a text."""
+
+class What(StrEnum):
+    """What kind of thing differs."""
+
+    CONSTANT = "constant"
+    ATTRIBUTE = "attribute"
+    TYPE = "type"
+    SHAPE = "shape"
+    OPSET = "opset"
+    INTERFACE = "interface"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A thing that both models have, or one of them, and that is not the same.
+
+    Attributes:
+        what: kind of thing.
+        body: the graph or function where it is, '' for the main graph.
+        name: of the value, of the opset's domain, or of node and attribute (`node.attribute`).
+        before: as text, '' where it is not there.
+        after: the same in the other model.
+        distance: of constants: the largest distance of their elements, None where there is none.
+    """
+
+    what: What
+    body: str
+    name: str
+    before: str
+    after: str
+    distance: float | None = None
+
+
+@dataclass(frozen=True)
+class ChangedNode:
+    """A node that is in one of the models only.
+
+    Attributes:
+        body: the graph or function where it is, '' for the main graph.
+        operator: its type.
+        name: its name, which may be empty.
+        inputs: names of its inputs.
+        outputs: names of its outputs.
+        text: `Transpose(perm=[0, 2, 1]) x -> t`.
+    """
+
+    body: str
+    operator: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -24,147 +75,144 @@ class Changes:
     """What differs between two models.
 
     Attributes:
-        removed: nodes of the first that the second does not have, in order.
-        added: nodes of the second that the first does not have, in order.
-        tensors: sentences about initializers of one name that differ, or that one of the two does not have.
-        interface: sentences about inputs, outputs, operator sets that differ.
+        removed: nodes of the first model, in its order.
+        added: nodes of the second one, in its order. A node with other inputs is removed and added.
+        differences: everything else.
+        shared: names of values of the main graphs that nodes of both compute, in the first model's order. The same
+            name need not mean the same value.
+        unchanged: those of `shared` that are the same by construction: so are all nodes before them.
     """
 
-    removed: tuple[onnx.NodeProto, ...] = ()
-    added: tuple[onnx.NodeProto, ...] = ()
-    tensors: tuple[str, ...] = ()
-    interface: tuple[str, ...] = ()
-
-    @property
-    def sequence(self) -> tuple[str, ...]:
-        """The operators that were removed, in order, without those that only hold or hand on a value."""
-        return tuple(n.op_type for n in self.removed if n.op_type not in _WIRING)
+    removed: tuple[ChangedNode, ...] = ()
+    added: tuple[ChangedNode, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    shared: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
 
     @property
     def nothing(self) -> bool:
-        """Whether the two are the same."""
-        return not (self.removed or self.added or self.tensors or self.interface)
+        """Whether nothing differs."""
+        return not (self.removed or self.added or self.differences)
+
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The operators of the removed nodes in order, where each one reads what the one before it computed."""
+        pairs = zip(self.removed, self.removed[1:], strict=False)
+        chain = all(one.body == other.body and set(one.outputs) & set(other.inputs) - {""} for one, other in pairs)
+        return tuple(node.operator for node in self.removed) if chain else ()
 
 
 def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> Changes:
-    """Returns what differs; graphs inside of nodes and functions are included.
+    """Returns what differs, in time that grows with the size of the models only.
 
-    A node that takes a value under another name, and is the same otherwise, is not changed: what it took was.
+    Raises:
+        UsageError: graphs are nested too deeply.
     """
-    old, new = _nodes(before), _nodes(after)
-    kept = Counter(map(_key, old)) & Counter(map(_key, new))
-    removed, added = list(_beyond(old, kept)), list(_beyond(new, kept))
-    rewired = Counter(map(_name, removed)) & Counter(map(_name, added))
-    return Changes(
-        tuple(_beyond(removed, rewired, _name)),
-        tuple(_beyond(added, rewired, _name)),
-        tuple(_tensors(before.graph, after.graph)),
-        tuple(_interface(before, after)),
+    removed: list[ChangedNode] = []
+    added: list[ChangedNode] = []
+    found: list[Difference] = list(_opsets("", before.opset_import, after.opset_import))
+    found += _interface(before.graph, after.graph)
+    shared: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    olds, news = scopes(before), scopes(after)
+    for key in dict.fromkeys((*olds, *news)):
+        old, new = olds.get(key) or Scope(key), news.get(key) or Scope(key)
+        paired = pair(old, new)
+        removed += [_changed(key, node) for node in paired.removed]
+        added += [_changed(key, node) for node in paired.added]
+        found += [d for one, other in paired.altered for d in _attributes(key, one, other)]
+        found += _constants(old, new)
+        found += _declared(old, new)
+        if old.function is not None and new.function is not None:
+            found += _opsets(key, old.function.opset_import, new.function.opset_import)
+        if not key:
+            shared, unchanged = paired.shared, paired.unchanged
+    return Changes(tuple(removed), tuple(added), tuple(found), shared, unchanged)
+
+
+def _changed(body: str, node: onnx.NodeProto) -> ChangedNode:
+    return ChangedNode(body, node.op_type, node.name, tuple(node.input), tuple(node.output), node_line(node))
+
+
+def _attributes(body: str, old: onnx.NodeProto, new: onnx.NodeProto) -> Iterator[Difference]:
+    ones, others = ({a.name: attribute_text(a) for a in node.attribute} for node in (old, new))
+    tensors = [{a.name: a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR} for node in (old, new)]
+    label = old.name or next((o for o in old.output if o), old.op_type)
+    for name in sorted({*ones, *others}):
+        distance = largest_difference(*(t[name] for t in tensors)) if all(name in t for t in tensors) else None
+        if ones.get(name) != others.get(name) or distance:
+            yield Difference(
+                What.ATTRIBUTE, body, f"{label}.{name}", ones.get(name, ""), others.get(name, ""), distance
+            )
+
+
+def _constants(old: Scope, new: Scope) -> Iterator[Difference]:
+    """Those of one name with other contents; one that is gone or new is seen at the nodes that read it."""
+    for name, tensor in old.constants.items():
+        other = new.constants.get(name)
+        if other is not None and old.keys[name] != new.keys[name]:
+            distance = largest_difference(tensor, other)
+            yield Difference(What.CONSTANT, old.key, name, described_tensor(tensor), described_tensor(other), distance)
+
+
+def _declared(old: Scope, new: Scope) -> Iterator[Difference]:
+    """Values inside the graph that both declare, with another type, rank or known size."""
+    for name, one in old.types.items():
+        other = new.types.get(name)
+        if other is None or one == other:
+            continue
+        if _other_type(one, other):
+            yield Difference(What.TYPE, old.key, name, type_text(one), type_text(other))
+        elif _contradict(one.tensor_type, other.tensor_type):
+            yield Difference(What.SHAPE, old.key, name, type_text(one), type_text(other))
+
+
+def _other_type(one: onnx.TypeProto, other: onnx.TypeProto) -> bool:
+    kinds = {one.WhichOneof("value"), other.WhichOneof("value")}
+    if kinds != {"tensor_type"}:
+        return True
+    elements = {one.tensor_type.elem_type, other.tensor_type.elem_type}
+    return 0 not in elements and len(elements) > 1
+
+
+def _contradict(one: onnx.TypeProto.Tensor, other: onnx.TypeProto.Tensor) -> bool:
+    if not (one.HasField("shape") and other.HasField("shape")):
+        return False
+    sizes = [[d.dim_value if d.HasField("dim_value") else None for d in t.shape.dim] for t in (one, other)]
+    return len(sizes[0]) != len(sizes[1]) or any(
+        None not in (a, b) and a != b for a, b in zip(sizes[0], sizes[1], strict=True)
     )
 
 
-def node_text(node: onnx.NodeProto) -> str:
-    """Returns one line: `Transpose(perm=[0, 2, 1]) x -> t`."""
-    attributes = ", ".join(f"{a.name}={_attribute(a)}" for a in node.attribute)
-    domain = f"{node.domain}." if node.domain not in ("", "ai.onnx") else ""
-    called = f"{domain}{node.op_type}" + (f"({attributes})" if attributes else "")
-    return f"{called} {', '.join(node.input)} -> {', '.join(node.output)}"
+def _interface(old: onnx.GraphProto, new: onnx.GraphProto) -> Iterator[Difference]:
+    for side in ("input", "output"):
+        ones, others = (
+            {v.name: f"{side} {place}: {type_text(v.type)}" for place, v in enumerate(getattr(graph, side))}
+            for graph in (old, new)
+        )
+        for name in dict.fromkeys((*ones, *others)):
+            if ones.get(name) != others.get(name):
+                yield Difference(What.INTERFACE, "", name, ones.get(name, ""), others.get(name, ""))
 
 
-def _nodes(model: onnx.ModelProto) -> list[onnx.NodeProto]:
-    return [node for body in bodies(model) for node in body.nodes]
+def _opsets(
+    body: str, old: Iterable[onnx.OperatorSetIdProto], new: Iterable[onnx.OperatorSetIdProto]
+) -> Iterator[Difference]:
+    ones, others = ({"" if o.domain == "ai.onnx" else o.domain: str(o.version) for o in side} for side in (old, new))
+    for domain in sorted({*ones, *others}):
+        if ones.get(domain) != others.get(domain):
+            yield Difference(What.OPSET, body, domain, ones.get(domain, ""), others.get(domain, ""))
 
 
-def _key(node: onnx.NodeProto) -> Identity:
-    return (*_name(node), repr(list(node.input)).encode())
-
-
-def _name(node: onnx.NodeProto) -> Identity:
-    """What a node is besides the names of what it takes."""
-    attributes = sorted(a.SerializeToString(deterministic=True) for a in node.attribute)
-    return (node.domain.encode(), node.op_type.encode(), repr(list(node.output)).encode(), *attributes)
-
-
-def _beyond(
-    nodes: Sequence[onnx.NodeProto], kept: Mapping[Identity, int], key: Callable[[onnx.NodeProto], Identity] = _key
-) -> Iterator[onnx.NodeProto]:
-    """Yields the nodes that are not among those kept, as often as they are too many."""
-    left = Counter(kept)
-    for node in nodes:
-        name = key(node)
-        if left[name]:
-            left[name] -= 1
-        else:
-            yield node
-
-
-def _attribute(attribute: onnx.AttributeProto) -> str:
-    value = onnx.helper.get_attribute_value(attribute)
-    if isinstance(value, onnx.TensorProto):
-        return f"{onnx.TensorProto.DataType.Name(value.data_type).lower()}{list(value.dims)}"
-    if isinstance(value, onnx.GraphProto):
-        return f"a graph of {len(value.node)} nodes"
-    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def _tensors(before: onnx.GraphProto, after: onnx.GraphProto) -> Iterator[str]:
-    old, new = ({t.name: t for t in graph.initializer} for graph in (before, after))
-    for name in old.keys() & new.keys():
-        difference = _difference(old[name], new[name])
-        if difference:
-            yield f"initializer '{name}': {difference}"
-    for name in sorted(old.keys() - new.keys()):
-        yield f"initializer '{name}' is gone"
-    for name in sorted(new.keys() - old.keys()):
-        yield f"initializer '{name}' is new"
-
-
-def _difference(old: onnx.TensorProto, new: onnx.TensorProto) -> str:
-    if (old.data_type, list(old.dims)) != (new.data_type, list(new.dims)):
-        return f"{_described(old)} became {_described(new)}"
-    external = onnx.TensorProto.EXTERNAL
-    if external in (old.data_location, new.data_location):
-        return "" if old == new else "its external data lies elsewhere"
-    if old.raw_data and old.raw_data == new.raw_data:
-        return ""
-    a, b = numpy_helper.to_array(old), numpy_helper.to_array(new)
-    if a.dtype.kind not in "fiub":
-        return "" if a.tobytes() == b.tobytes() else "other values"
-    wide = a.astype(np.float64), b.astype(np.float64)
-    differs = ~((wide[0] == wide[1]) | (np.isnan(wide[0]) & np.isnan(wide[1])))
-    count = int(differs.sum())
-    if not count:
-        return ""
-    with np.errstate(invalid="ignore"):
-        largest = float(np.nanmax(np.abs(wide[0] - wide[1])[differs]))
-    return f"{count} of {a.size} elements differ, by up to {largest:.3g}"
-
-
-def _described(tensor: onnx.TensorProto) -> str:
-    return f"{onnx.TensorProto.DataType.Name(tensor.data_type).lower()}{list(tensor.dims)}"
-
-
-def _interface(before: onnx.ModelProto, after: onnx.ModelProto) -> Iterator[str]:
-    opsets = [{o.domain or "ai.onnx": o.version for o in model.opset_import} for model in (before, after)]
-    for domain in sorted(opsets[0].keys() | opsets[1].keys()):
-        versions = [o.get(domain) for o in opsets]
-        if versions[0] != versions[1]:
-            yield f"operator set {domain}: {versions[0] or 'none'} became {versions[1] or 'none'}"
-    for kind in ("input", "output"):
-        old, new = ([(i.name, i.type) for i in getattr(m.graph, kind)] for m in (before, after))
-        if [name for name, _ in old] != [name for name, _ in new]:
-            yield f"{kind}s: {[name for name, _ in old]} became {[name for name, _ in new]}"
-            continue
-        for (name, was), (_, is_now) in zip(old, new, strict=True):
-            if was != is_now:
-                yield f"{kind} '{name}': {_type(was)} became {_type(is_now)}"
-
-
-def _type(declared: onnx.TypeProto) -> str:
+def type_text(declared: onnx.TypeProto) -> str:
+    """Returns `float[N,3]`, `float` where the rank is unknown, or the kind of a type that is no tensor."""
     kind = declared.WhichOneof("value")
     if kind != "tensor_type":
-        return str(kind)
+        return (kind or "no type").removesuffix("_type")
     tensor = declared.tensor_type
-    sizes = [d.dim_param or (d.dim_value if d.HasField("dim_value") else "?") for d in tensor.shape.dim]
-    return f"{onnx.TensorProto.DataType.Name(tensor.elem_type).lower()}{sizes}"
+    known = tensor.elem_type in onnx.TensorProto.DataType.values()
+    name = onnx.TensorProto.DataType.Name(tensor.elem_type).lower() if known else f"type {tensor.elem_type}"
+    if not tensor.HasField("shape"):
+        return name
+    sizes = [str(d.dim_value) if d.HasField("dim_value") else d.dim_param[:40] or "?" for d in tensor.shape.dim]
+    return f"{name}[{','.join(sizes)}]"

@@ -20,6 +20,7 @@ _STANDARD = ("", "ai.onnx", "ai.onnx.ml")
 _LEAST = 1e-3
 _GAP = 0.05
 _MASKED = -1e4
+_HIDES = -100.0
 _INTEGERS = frozenset({2, 3, 4, 5, 6, 7, 12, 13, 21, 22, 25, 26})
 _BOOL = 9
 
@@ -97,6 +98,8 @@ def _of_use(facts: Facts, use: Use, name: str, *, integer: bool) -> Domain | Non
         return Domain(DomainKind.MASK, values=(0, 1))
     if not integer and "mask" in name.lower() and _is_added_before_softmax(facts, use):
         return Domain(DomainKind.MASK, values=(_MASKED, 0))
+    if node.op_type == "Sub" and operand == 1 and not integer and _is_inverted_mask(facts, node):
+        return Domain(DomainKind.MASK, values=(0, 1))
     if node.op_type == "Sub" and operand == 1 and not integer and _is_share(facts, node):
         return Domain(low=_LEAST, high=1 - _LEAST)
     return RANGES.get((node.op_type, operand))
@@ -121,6 +124,17 @@ def _is_added_before_softmax(facts: Facts, use: Use) -> bool:
     if use.node.op_type != "Add" or not use.is_main:
         return False
     return any(reader.op_type == "Softmax" for reader, _ in facts.readers.of(use.node.output[0]))
+
+
+def _is_inverted_mask(facts: Facts, node: onnx.NodeProto) -> bool:
+    """Whether one minus the value is multiplied by a large negative number, as what hides positions from attention."""
+    if not _all_ones(facts, node.input[0]):
+        return False
+    for reader, operand in facts.readers.of(node.output[0]):
+        factor = facts.constant(reader.input[1 - operand]) if reader.op_type == "Mul" else None
+        if factor is not None and factor.dtype.kind == "f" and factor.size == 1 and float(factor.min()) <= _HIDES:
+            return True
+    return False
 
 
 def _is_share(facts: Facts, node: onnx.NodeProto) -> bool:
@@ -206,6 +220,19 @@ def _attention(facts: Facts, use: Use) -> Domain | None:
     return None
 
 
+def _compared(facts: Facts, use: Use) -> Domain | None:
+    """Integers compared with all numbers of a range are one-hot encoded; a single one chooses a branch, as a mode."""
+    other = facts.constant(use.node.input[1 - use.operand])
+    if other is None or other.dtype.kind not in "iu":
+        return None
+    if other.size > 2 and np.array_equal(other.ravel(), np.arange(other.size) + other.min()):
+        return Domain(DomainKind.INDEX, low=int(other.min()), high=int(other.max()))
+    if other.size != 1 or not use.is_main or facts.length(use.node.input[use.operand]) != 1:
+        return None
+    constant = int(other.reshape(()))
+    return Domain(values=(0, constant) if constant else (0, 1))
+
+
 def _unpooled(facts: Facts, use: Use) -> Domain | None:
     if use.operand != 1:
         return None
@@ -235,5 +262,6 @@ RULES: dict[str, Callable[[Facts, Use], Domain | None]] = {
     "ReverseSequence": _reversed,
     "Pow": _power,
     "Attention": _attention,
+    "Equal": _compared,
 }
 """Operator -> the domain of the operand in question, where it depends on other operands."""

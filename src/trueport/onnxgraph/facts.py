@@ -12,7 +12,7 @@ from trueport.core.domain import Domain, DomainKind
 from trueport.onnxgraph.consumers import Readers
 from trueport.onnxgraph.shapes import Dims, element_types, known_dims, symbol_of
 
-_FEW = 64
+_FEW = 1024
 
 
 class Facts:
@@ -29,8 +29,10 @@ class Facts:
         self._tensors = {t.name: t for t in model.graph.initializer if t.name not in given and _count(t) <= _FEW}
         for node in model.graph.node:
             if node.op_type == "Constant" and node.output:
-                for value in (a.t for a in node.attribute if a.name == "value"):
-                    self._tensors[node.output[0]] = value
+                for value in node.attribute:
+                    tensor = _tensor(value)
+                    if tensor is not None:
+                        self._tensors[node.output[0]] = tensor
 
     def dims(self, name: str) -> Dims | None:
         """Returns the dimensions of a value; symbols that stand for no axis of an input are None."""
@@ -40,7 +42,7 @@ class Facts:
         return tuple(None if isinstance(d, str) and d not in self.symbols else d for d in dims)
 
     def constant(self, name: str) -> NDArray[Any] | None:
-        """Returns the value of a constant of at most 64 elements."""
+        """Returns the value of a constant of at most 1,024 elements."""
         tensor = self._tensors.get(name)
         if tensor is None or _count(tensor) > _FEW or tensor.data_location == onnx.TensorProto.EXTERNAL:
             return None
@@ -72,6 +74,17 @@ class Facts:
 def attribute(node: onnx.NodeProto, name: str, default: int) -> int:
     """Returns an integer attribute of a node."""
     return next((int(a.i) for a in node.attribute if a.name == name), default)
+
+
+def _tensor(attribute: onnx.AttributeProto) -> onnx.TensorProto | None:
+    """Returns the value of a Constant node in whichever way it is spelled; None for strings and sparse ones."""
+    spelled = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
+    if attribute.name == "value":
+        return attribute.t
+    if attribute.name not in spelled:
+        return None
+    value = onnx.helper.get_attribute_value(attribute)
+    return onnx.numpy_helper.from_array(np.asarray(value, spelled[attribute.name]))
 
 
 def _count(tensor: onnx.TensorProto) -> int:

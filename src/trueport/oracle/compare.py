@@ -65,7 +65,7 @@ class SourceReference(Protocol):
 
     @property
     def ties(self) -> bool:
-        """Whether a selection met equal elements, whose order the framework leaves open."""
+        """Whether the framework leaves the result open: the order of equal elements, or the path through the graph."""
 
 
 @dataclass(frozen=True)
@@ -189,8 +189,8 @@ def _structure(reference: ReferenceOutput, candidate: object, dtype: str) -> Com
 
 
 def _magnitude(value: Array) -> Array:
-    """Returns |value| as float64 with 0 for what is not finite."""
-    if value.dtype.kind == "b":
+    """Returns |value| as float64 with 0 for what is not finite or no number."""
+    if value.dtype.kind in "bOUST":
         return np.zeros(value.shape)
     magnitude = np.abs(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64))
     return np.asarray(np.where(np.isfinite(magnitude), magnitude, 0.0))
@@ -247,9 +247,9 @@ def _scores(want: Array, got: Array, floor: Array, rounding: Array) -> Array:
 
 def _exact(reference: ReferenceOutput, candidate: Array) -> Comparison:
     """The outcome for types that have no rounding."""
-    differs = reference.value != candidate
+    differs = _unequal(reference.value, candidate)
     for other in reference.others:
-        differs &= (other != candidate) | ~reference.unstable
+        differs &= _unequal(other, candidate) | ~reference.unstable
     undecided = reference.unstable & differs
     wrong = differs & ~reference.unstable
     count, skipped = int(wrong.sum()), int(undecided.sum())
@@ -261,6 +261,14 @@ def _exact(reference: ReferenceOutput, candidate: Array) -> Comparison:
         Kind.VALUE, LARGEST_SCORE, index, _plain(reference.value[index]), _plain(candidate[index]), 0.0,
         compared, skipped, count, 0.0,
     )  # fmt: skip
+
+
+def _unequal(value: Array, candidate: Array) -> Array:
+    """Where two values are different; a NaN, which narrow floating-point types have too, is equal to itself."""
+    differs = value != candidate
+    if value.dtype.kind == "f":
+        differs = differs & ~(np.isnan(value) & np.isnan(candidate.astype(np.float64)))
+    return np.asarray(differs)
 
 
 def _resolution(want: Array, floor: Array, rounding: Array, stable: Array, threshold: float) -> float | None:
@@ -280,7 +288,7 @@ def _resolution(want: Array, floor: Array, rounding: Array, stable: Array, thres
 def _plain(value: Any) -> float | int | bool | str:
     """Returns a Python value that JSON can hold; what is not finite and what is complex becomes text."""
     item = value.item() if hasattr(value, "item") else value
-    if isinstance(item, bool | int):
+    if isinstance(item, bool | int | str):
         return item
     if isinstance(item, complex) or not np.isfinite(item):
         return str(item)

@@ -17,7 +17,7 @@ from onnx import helper
 
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.onnx_program import OnnxProgram
-from trueport.adapters.protocols import Array, Checkpoint, Converter, ConverterOptions, Executable, Wide
+from trueport.adapters.protocols import Array, Checkpoint, Converter, ConverterOptions, Executable, Switches, Wide
 from trueport.core.result import NodeRef
 from trueport.core.subject import Subject
 from trueport.inputs.draw import InputSet
@@ -52,6 +52,10 @@ class Planted:
         checkpoints = self._converter.convert(subject, options)
         self.plan = self._converter.plan  # some plans depend on the subject
         return self._faulty(checkpoints, options)
+
+    def switches(self, model: Any, options: ConverterOptions) -> Switches | None:
+        """Returns those of the converter."""
+        return self._converter.switches(model, options)
 
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns what the real converter says."""

@@ -72,6 +72,28 @@ def test_a_bad_verdict_of_a_used_worker_is_confirmed_in_a_fresh_one(monkeypatch)
     assert all(worker.closed for worker in workers.made)
 
 
+def test_that_a_runtime_lacks_a_kernel_needs_no_confirmation(monkeypatch):
+    finding = replace(CRASHED.findings[0], kind=Kind.NO_KERNEL)
+    lacking = replace(CRASHED, stage=Stage.RUNTIME, findings=(finding,))
+    workers = FakeWorkers(monkeypatch, FAITHFUL, lacking)
+    with trueport.Checker() as checker:
+        checker.check_path("a.py")
+        assert checker.check_path("b.py").checks == (lacking,)
+    assert [len(worker.requests) for worker in workers.made] == [2]
+
+
+def test_forks_of_one_more_worker_confirm_where_modules_are_named(monkeypatch):
+    workers = FakeWorkers(monkeypatch, FAITHFUL, CRASHED, CRASHED)
+    with trueport.Checker(preload=["json"]) as checker:
+        checker.check_path("a.py")
+        checker.check_path("b.py")
+        second = checker.check_path("c.py")
+    assert second.checks[0].verdict is Verdict.CRASHED
+    # The template answered first with FAITHFUL, then with what its process would have said the second time.
+    assert [len(worker.requests) for worker in workers.made] == [3, 2]
+    assert all(worker.closed for worker in workers.made)
+
+
 def test_the_first_check_of_a_worker_needs_no_confirmation(monkeypatch):
     workers = FakeWorkers(monkeypatch, CRASHED)
     with trueport.Checker() as checker:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trueport.inputs import DynamicAxis, LeafSpec, draw_inputs, redraw
-from trueport.inputs.draw import REGIMES
+from trueport.inputs.draw import REGIMES, fewer
 
 RNG = np.random.default_rng(2)
 IMAGE = RNG.normal(size=(2, 3)).astype(np.float32)
@@ -319,3 +319,11 @@ def test_kinds_are_kept_at_other_sizes():
         assert mask.dtype == bool
         assert mask.any(axis=-1).all()
         assert set(bias.ravel().tolist()) <= {0.0, float(np.float32(-1e9))}
+
+
+def test_of_a_large_model_no_size_is_tried_that_costs_many_runs():
+    leaves = [LeafSpec("x", np.ones((2, 3), np.float32), {0: DynamicAxis("x", 0, "N")})]
+    sets = draw_inputs(leaves, samples=1, seed=0)
+    kept = [s.sizes for s in fewer(sets) if s.regime == "size"]
+    assert kept == [(("N", 1),), (("N", 3),)]
+    assert (("N", 7),) in [s.sizes for s in sets]

@@ -226,3 +226,12 @@ def load(payload, blob, emit):
 def peak(payload, blob, emit):
     touched = bytearray(b"x") * (payload["mb"] << 20)
     return {"size": len(touched)}
+
+
+_MET: list[str] = []
+
+
+def remember(payload, blob, emit):
+    before = len(_MET)
+    _MET.append(payload["module"])
+    return {"imported": payload["module"] in sys.modules, "before": before}

@@ -234,3 +234,51 @@ def test_package_imports_no_framework():
         "import sys, trueport.isolation; print([m for m in ('torch', 'numpy', 'onnx', 'psutil') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+# ---------------------------------------------------------------------- forks of a worker
+
+
+def test_a_request_in_a_fork_leaves_the_worker_as_it_was(run, worker):
+    first = run("echo", {"a": 1}, preload=["json"], blob=b"xy")
+    second = run("echo", preload=["json"])
+    assert first.value["payload"] == {"a": 1}
+    assert first.value["blob"] == 2
+    assert len({first.value["pid"], second.value["pid"], worker.pid}) == 3
+    assert run("echo").value["pid"] == worker.pid
+
+
+def test_a_fork_finds_the_modules_imported_and_nothing_that_another_fork_did(run):
+    assert run("remember", {"module": "wave"}, preload=["wave"]).value == {"imported": True, "before": 0}
+    assert run("remember", {"module": "wave"}, preload=["wave"]).value == {"imported": True, "before": 0}
+    assert run("remember", {"module": "wave"}).value == {"imported": True, "before": 0}
+    assert run("remember", {"module": "wave"}).value == {"imported": True, "before": 1}
+
+
+def test_events_of_a_fork_arrive_in_order(run):
+    assert [event["number"] for event in run("events", {"count": 50}, preload=[]).events] == list(range(50))
+
+
+def test_an_error_in_a_fork_is_that_of_the_request(run, worker):
+    outcome = run("raise_derived", preload=[])
+    assert outcome.kind is Ending.USAGE_ERROR
+    assert run("echo").value["pid"] == worker.pid
+
+
+def test_a_crash_in_a_fork_is_a_crash(run):
+    outcome = run("segfault", preload=[])
+    assert (outcome.kind, outcome.signal) == (Ending.SIGNAL, "SIGSEGV")
+    assert "segfault" in outcome.traceback
+    assert [event["stage"] for event in outcome.events] == ["node-conversion"]
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_fork_that_leaves_gives_no_result(run, code):
+    outcome = run("leave", {"code": code}, preload=[])
+    assert (outcome.kind, outcome.exit_code) == (Ending.EXITED, code)
+    assert run("echo", preload=[]).kind is Ending.RESULT
+
+
+def test_a_fork_that_hangs_is_ended(run):
+    assert run("sleep", preload=[], timeout_s=1.5).kind is Ending.TIMEOUT
+    assert run("echo", preload=[]).kind is Ending.RESULT

@@ -10,7 +10,6 @@ import pytest
 from onnx import parser
 
 from tests.unit.onnxgraph.test_cut import recorded, run
-from trueport.adapters.runtimes import runtime
 from trueport.adapters.runtimes.onnxruntime import OnnxRuntime
 from trueport.locate.sequences import Outcome, Wrong, occurrences, smallest_sequence
 from trueport.onnxgraph.cut import Cutter
@@ -135,18 +134,20 @@ def test_two_rewrites_of_onnxruntime_that_remove_a_producer_together(tmp_path: P
     assert found.barrier is True
 
 
-def by_onnxruntime(folder: Path) -> Wrong:
-    session_of: OnnxRuntime = runtime("onnxruntime")  # type: ignore[assignment]
+def by_onnxruntime(folder: Path, on: frozenset[str] | None = None) -> Wrong:
+    """ONNX Runtime's optimizer, all of it or these transformers only, against the same file without."""
 
     def wrong(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> bool | None:
         path = folder / "part.onnx"
         onnx.save(model, str(path))
+        parts = OnnxRuntime().switches(path)
+        every = frozenset(parts.names)
         try:
-            right = session_of.load(path, level="disabled").run(feeds)
+            right = parts.run(every).run(feeds)
         except Exception:  # noqa: BLE001 - there is nothing to compare with
             return None
         try:
-            other = session_of.load(path).run(feeds)
+            other = parts.run(frozenset() if on is None else every - on).run(feeds)
         except Exception:  # noqa: BLE001 - that it raises is what is asked
             return True
         return not all(np.allclose(a, b) for a, b in zip(right, other, strict=True))

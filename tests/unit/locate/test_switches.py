@@ -1,59 +1,84 @@
-"""The smallest set of parts that must be on."""
+"""Small searches whose answers are known beforehand."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from trueport.locate.switches import smallest_on
+from trueport.locate.switches import OnSet, smallest_on
 
-NAMES = tuple(f"part{i}" for i in range(20))
+NAMES = tuple("abcdefgh")
 
 
-def needs(*guilty: str):
-    """Returns a failure that shows when all guilty parts are on."""
-    return lambda off: not off & set(guilty)
+def needs(*parts):
+    """Fails where all of `parts` are on."""
+    return lambda off: not set(parts) & off
 
 
-@pytest.mark.parametrize("guilty", [("part0",), ("part19",), ("part3", "part4"), ("part1", "part9", "part18")])
-def test_what_only_fails_together_is_found_together(guilty: tuple[str, ...]) -> None:
-    found = smallest_on(NAMES, needs(*guilty))
-    assert found.parts == guilty
-    assert found.cures_alone == guilty
-    assert found.complete
+def test_one_part():
+    found = smallest_on(NAMES, needs("e"))
+    assert (found.on, found.cures_alone, found.minimal) == (("e",), (True,), True)
+    assert not (found.without or found.never or found.unusable)
 
 
-def test_a_failure_without_any_part_is_no_parts_fault() -> None:
-    found = smallest_on(NAMES, lambda _: True)
-    assert (found.without, found.parts, found.runs) == (True, (), 1)
+def test_two_parts_that_interact():
+    found = smallest_on(NAMES, needs("b", "g"))
+    assert found.on == ("b", "g")
+    assert found.cures_alone == (True, True)
 
 
-def test_a_failure_that_looking_cures_is_said_to_be_cured() -> None:
-    assert smallest_on(NAMES, lambda _: False).never
+def test_of_two_parts_that_do_the_same_harm_neither_cures_alone():
+    found = smallest_on(NAMES, lambda off: not {"b", "g"} <= off)
+    assert found.on == ("b",)
+    assert found.cures_alone == (False,)
 
 
-def test_either_of_two_parts_is_enough_and_none_cures_alone() -> None:
-    found = smallest_on(NAMES, lambda off: not {"part2", "part7"} <= off)
-    assert len(found.parts) == 1
-    assert found.parts[0] in ("part2", "part7")
-    assert found.cures_alone == ()
+def test_no_parts_fault():
+    found = smallest_on(NAMES, lambda off: True)
+    assert found == OnSet(without=True, minimal=True, runs=2)
 
 
-def test_a_run_that_cannot_be_made_shows_nothing() -> None:
-    found = smallest_on(NAMES, lambda off: None if len(off) == 10 else "part5" not in off)
-    assert found.parts == ("part5",)
+def test_the_instrumented_run_cures():
+    assert smallest_on(NAMES, lambda off: False) == OnSet(never=True, runs=1)
 
 
-def test_the_limit_of_runs_ends_the_search() -> None:
-    found = smallest_on(NAMES, needs("part3", "part17"), limit=5)
-    assert not found.complete
-    assert found.runs <= 5
-    assert {"part3", "part17"} <= set(found.parts)
+def test_what_cannot_be_run_at_all_is_not_called_cured():
+    assert smallest_on(NAMES, lambda off: None) == OnSet(unusable=True, runs=1, unknown=1)
 
 
-@given(st.sets(st.sampled_from(NAMES), min_size=1, max_size=5))
-def test_the_result_fails_and_is_minimal_and_the_same_again(guilty: set[str]) -> None:
-    found = smallest_on(NAMES, needs(*guilty))
-    assert set(found.parts) == guilty
-    assert found == smallest_on(NAMES, needs(*guilty))
+def test_an_unknown_answer_is_no_failure_and_is_counted():
+    found = smallest_on(("a", "b"), lambda off: True if not off else None)
+    assert found.on == ("a", "b")
+    assert found.cures_alone == (None, None)
+    assert found.unknown == found.runs - 1 > 0
+
+
+def test_no_names():
+    assert smallest_on((), lambda off: True).without
+    assert smallest_on((), lambda off: False).never
+
+
+def test_a_name_that_stands_twice_counts_once():
+    found = smallest_on(("a", "a", "b"), needs("a"))
+    assert (found.on, found.cures_alone) == (("a",), (True,))
+
+
+def test_the_limit_ends_with_the_best_so_far_and_says_so():
+    found = smallest_on(NAMES, needs("h"), limit=4)
+    assert found.runs == 4
+    assert not found.minimal
+    assert "h" in found.on and len(found.on) < len(NAMES)
+    assert found.cures_alone == (None,) * len(found.on)
+
+
+def test_a_limit_below_one_is_refused():
+    with pytest.raises(ValueError, match="at least 1"):
+        smallest_on(NAMES, needs("a"), limit=0)
+
+
+def test_an_exception_of_the_run_is_not_swallowed():
+    with pytest.raises(RuntimeError, match="broken"):
+        smallest_on(NAMES, lambda off: (_ for _ in ()).throw(RuntimeError("broken")))
+
+
+def test_one_of_a_hundred_takes_few_runs():
+    assert smallest_on([f"p{i}" for i in range(100)], needs("p77")).runs <= 20

@@ -271,3 +271,16 @@ def test_an_outcome_that_agrees_has_no_score():
     told = compare_meaning(_either([1.0, 5.0], [2.0, 5.0], [True, False]), np.array([2.0, 5.0]))
     assert told.score == 0.0
     assert told.wrong == 0
+
+
+# ---------------------------------------------------------------------- types that are no numbers
+
+
+@pytest.mark.parametrize(
+    "compare", [compare_meaning, compare_arithmetic, lambda r, c: compare_fixed(r, c, rtol=0.1, atol=1)]
+)
+def test_strings_are_equal_or_not(compare):
+    reference = _reference(np.asarray(["a", "ü", ""], dtype=object), "object", meaning=0, arithmetic=0)
+    assert not compare(reference, np.asarray(["a", "ü", ""], dtype=object)).different
+    wrong = compare(reference, np.asarray(["a", "u", ""], dtype=object))
+    assert (wrong.kind, wrong.index, wrong.reference, wrong.candidate) == (Kind.VALUE, (1,), "ü", "u")

@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 import onnx
 
 from trueport.adapters.converters._onnx_checkpoint import file_checkpoint, model_checkpoint
-from trueport.adapters.protocols import Checkpoint, ConverterOptions
+from trueport.adapters.protocols import Checkpoint, ConverterOptions, Executed, Switches
 from trueport.core.errors import UsageError
 from trueport.core.result import NodeRef
 from trueport.core.subject import Subject
@@ -71,6 +71,11 @@ class OnnxToOnnx(ABC):
         """Yields the model after each of `passes`; the last one equals `optimize` or none of them counts."""
         del model
         yield from ()
+
+    def switches(self, model: onnx.ModelProto, options: ConverterOptions) -> Switches | None:
+        """Returns the tool's parts that can be switched off, for one model; None where it has none."""
+        del model, options
+        return None
 
     def requested_opset(self, options: ConverterOptions, wanted: Any) -> int | None:
         """Returns the opset that the file is to have, for tools that convert it; others keep the source's."""
@@ -156,6 +161,34 @@ class OnnxToOnnx(ABC):
         if same:
             return list(zip(passes, steps, strict=True))
         return [(self.optimized, optimized) for _ in passes]
+
+
+class PartsOff:
+    """The parts of a tool that takes the names of those to leave out.
+
+    Attributes:
+        names: of the parts.
+    """
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        names: Sequence[str],
+        without: Callable[[onnx.ModelProto, frozenset[str]], onnx.ModelProto],
+    ) -> None:
+        self.names = tuple(names)
+        self._model, self._without = copied(model), without
+
+    def run(self, off: frozenset[str]) -> Executed:
+        """Returns the tool's model without these parts; the model that it is given is a copy each time.
+
+        Raises:
+            Exception: whatever the tool raises.
+        """
+        with silenced():
+            made = self._without(copied(self._model), off)
+        _require_model("the tool", made)
+        return Executed(made)
 
 
 def copied(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -56,6 +57,10 @@ class Candidate:
                     f"the candidate has {', '.join(sorted(known))}"
                 )
         yield Checkpoint(Stage.EXPORT, self.plan[0][1], program, model=model, path=self._path)
+
+    def switches(self, model: Any, options: ConverterOptions) -> None:
+        """Returns nothing: there is no optimizer whose parts could be switched off."""
+        del model, options
 
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns nothing: reading a file concerns no operator."""

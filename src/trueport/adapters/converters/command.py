@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -88,6 +89,10 @@ class Command:
             what = "cannot be read as ONNX" if target.exists() else "is not there"
             raise CommandFailure(f"{self.name} ended with exit code 0 and its output {what}", 0, stderr) from error
         yield Checkpoint(self.plan[0][0], self.plan[0][1], program, model=model, path=target)
+
+    def switches(self, model: Any, options: ConverterOptions) -> None:
+        """Returns nothing: there is no optimizer whose parts could be switched off."""
+        del model, options
 
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns nothing: a command tells no operators."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import onnx
 import onnxoptimizer
 
-from trueport.adapters.converters._onnx_to_onnx import OnnxToOnnx
+from trueport.adapters.converters._onnx_to_onnx import OnnxToOnnx, PartsOff
+from trueport.adapters.protocols import ConverterOptions, Switches
 
 
 class OnnxOptimizer(OnnxToOnnx):
@@ -27,3 +28,13 @@ class OnnxOptimizer(OnnxToOnnx):
         for name in self.passes:
             model = onnxoptimizer.optimize(model, [name])
             yield model
+
+    def switches(self, model: onnx.ModelProto, options: ConverterOptions) -> Switches | None:
+        """Returns the passes; with none of them the model still goes through the optimizer's own representation."""
+        del options
+        return PartsOff(model, self.passes, self._without)
+
+    def _without(self, model: onnx.ModelProto, off: frozenset[str]) -> onnx.ModelProto:
+        if not off:
+            return self.optimize(model, None)
+        return onnxoptimizer.optimize(model, [name for name in self.passes if name not in off])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +20,10 @@ from tf2onnx.convert import tensor_names_from_structed
 from tf2onnx.tfonnx import process_tf_graph
 
 from trueport.adapters.converters._onnx_checkpoint import file_checkpoint, model_checkpoint
+from trueport.adapters.converters._onnx_to_onnx import serialized, silenced
 from trueport.adapters.float64.tensorflow.executable import TensorFlowExecutable
 from trueport.adapters.float64.tensorflow.functions import program_of_graph
-from trueport.adapters.protocols import Checkpoint, ConverterOptions
+from trueport.adapters.protocols import Checkpoint, ConverterOptions, Executed, Switches
 from trueport.adapters.sources.tensorflow_source import TensorFlowSource
 from trueport.core.result import NodeRef
 from trueport.core.subject import Subject
@@ -71,12 +73,16 @@ class Tf2Onnx:
         (Stage.EXPORT, "file read back"),
     )
 
+    def __init__(self) -> None:
+        self._kept: tuple[onnx.ModelProto, Any, str] | None = None
+
     def convert(self, subject: Subject, options: ConverterOptions) -> Iterator[Checkpoint]:
         """Yields the checkpoints of `plan`.
 
         Raises:
             UnsupportedOpError: operators are left untranslated, also in what the optimizers would make of it.
         """
+        self._kept = None
         frozen = _freeze(subject.model)
         yield Checkpoint(Stage.LOAD_MODEL, self.plan[0][1], _executable(frozen, options))
         graph = _translate(frozen, options.opset)
@@ -86,6 +92,7 @@ class Tf2Onnx:
             left = _untranslated(_model(optimizer.optimize_graph(copy.deepcopy(graph)), frozen.name))
         if left:
             raise UnsupportedOpError(left)
+        self._kept = (before, copy.deepcopy(graph), frozen.name)
         yield model_checkpoint(Stage.NODE_CONVERSION, self.plan[1][1], before, options)
         model = before
         for name, optimized in _optimize(graph):
@@ -96,6 +103,16 @@ class Tf2Onnx:
         utils.save_protobuf(str(path), model)
         yield file_checkpoint(self.plan[-1][1], path, options, {"opset_requested": options.opset})
 
+    def switches(self, model: onnx.ModelProto, options: ConverterOptions) -> Switches | None:
+        """Returns its optimizers, for the model before optimization that this object made last; None for others.
+
+        They work on tf2onnx's own graph, which cannot be had from the model.
+        """
+        del options
+        if self._kept is None or serialized(self._kept[0]) != serialized(model):
+            return None
+        return _Optimizers(self._kept[1], self._kept[2])
+
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns the nodes that were not translated."""
         if not isinstance(error, UnsupportedOpError):
@@ -105,6 +122,21 @@ class Tf2Onnx:
     def versions(self) -> dict[str, str]:
         """Returns the versions of tf2onnx, TensorFlow, Keras and onnx."""
         return package_versions("tf2onnx", "tensorflow", "tensorflow-cpu", "keras", "onnx")
+
+
+class _Optimizers:
+    """tf2onnx's optimizers on one graph; with none off they are run as `tf2onnx` runs them."""
+
+    names = _PASSES
+
+    def __init__(self, graph: Any, name: str) -> None:
+        self._graph, self._name = graph, name
+
+    def run(self, off: frozenset[str]) -> Executed:
+        on = OrderedDict((name, made) for name, made in optimizer._optimizers.items() if name not in off)
+        with silenced():
+            graph = optimizer.optimize_graph(copy.deepcopy(self._graph), optimizers=on)
+            return Executed(_model(graph, self._name))
 
 
 def _freeze(source: TensorFlowSource) -> _Frozen:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch.onnx._internal.exporter import (
     _capture_strategies,
@@ -24,12 +24,15 @@ from trueport.adapters.converters._onnx_checkpoint import file_checkpoint, model
 from trueport.adapters.converters._torch_blame import blame
 from trueport.adapters.converters._torch_setup import cached_setup
 from trueport.adapters.float64.torch.module import CapturedProgram
-from trueport.adapters.protocols import Checkpoint, ConverterOptions
+from trueport.adapters.protocols import Checkpoint, ConverterOptions, Switches
 from trueport.core.errors import UsageError
 from trueport.core.result import NodeRef
 from trueport.core.subject import Subject
 from trueport.core.taxonomy import Stage
 from trueport.core.versions import package_versions
+
+if TYPE_CHECKING:
+    import onnx
 
 OPTIONS = frozenset(
     {"input_names", "output_names", "opset_version", "dynamic_axes", "external_data", "optimize",
@@ -74,6 +77,13 @@ class TorchDynamo:
         yield model_checkpoint(Stage.OPTIMIZATION, self.plan[3][1], onnx_program.model_proto, options)
         yield self._file(onnx_program, shapes, extra, options, opset)
 
+    def switches(self, model: onnx.ModelProto, options: ConverterOptions) -> Switches | None:
+        """Returns the parts of `ONNXProgram.optimize`, for the model before optimization; None for other releases."""
+        from trueport.adapters.converters import _onnxscript_passes
+
+        del options
+        return _onnxscript_passes.switches(model, _optimized, fusions=True)
+
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns the operator and the line of the model at which the exporter raised."""
         return blame(error)
@@ -99,6 +109,14 @@ class TorchDynamo:
             external_data=extra.get("external_data", True),
         )
         return file_checkpoint(self.plan[4][1], path, options, {"opset_requested": opset})
+
+
+def _optimized(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Returns what `ONNXProgram.optimize` makes of a model."""
+    import onnx_ir as ir
+    from torch.onnx._internal._lazy_import import onnxscript_apis
+
+    return ir.serde.serialize_model(onnxscript_apis.optimize(ir.serde.deserialize_model(model)))
 
 
 def _default_opset() -> int:

@@ -72,6 +72,10 @@ class TorchScript:
         _export(subject, settings, str(path), fold=True)
         yield file_checkpoint(self.plan[3][1], path, options, facts)
 
+    def switches(self, model: Any, options: ConverterOptions) -> None:
+        """Returns nothing: there is no optimizer whose parts could be switched off."""
+        del model, options
+
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns the operator and the line of the model at which the exporter raised."""
         return blame(error)

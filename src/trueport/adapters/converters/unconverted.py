@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from trueport.adapters.converters._onnx_to_onnx import save
 from trueport.adapters.float64.onnx_program import OnnxProgram
@@ -28,6 +29,10 @@ class Unconverted:
             save(subject.model, path)
         program = OnnxProgram(subject.model, options.input_names)
         yield Checkpoint(Stage.EXPORT, self.plan[0][1], program, model=subject.model, path=path, is_source=True)
+
+    def switches(self, model: Any, options: ConverterOptions) -> None:
+        """Returns nothing: there is no optimizer whose parts could be switched off."""
+        del model, options
 
     def blame(self, error: BaseException) -> tuple[NodeRef, ...]:
         """Returns nothing: nothing is converted."""

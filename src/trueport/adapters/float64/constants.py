@@ -145,6 +145,11 @@ class KnownNumbers:
             unknown[unknown] = ~self._holds(np.abs(wide[unknown]))
         return unknown
 
+    def rounds(self, number: float) -> bool:
+        """Whether the source holds this number as float32 does, which is not the number itself."""
+        rounded = float(np.float32(number))
+        return rounded != number and bool(self._holds(np.asarray([abs(rounded), abs(number)])).any())
+
     def _holds(self, magnitudes: Array) -> Array:
         """Whether each of these numbers is one of the source's."""
         narrow, wide = self._magnitudes

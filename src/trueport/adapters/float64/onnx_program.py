@@ -56,6 +56,11 @@ class OnnxProgram(GraphExecutable):
         node = getattr(operation, "call").node  # noqa: B009 - a step of the ONNX evaluator, which is an `Operation`
         return bool(node.outputs) and node.outputs[0] in self._constant_values
 
+    def value_types(self) -> dict[str, str]:
+        """Returns the element types that the values of the main graph and its inputs really have, where known."""
+        types = dict(zip(self.program.input_names, self.program.input_dtypes, strict=True))
+        return {name: kind for name, kind in (types | self.program.types_of_values()).items() if kind}
+
     def constant_values(self) -> frozenset[str]:
         """Returns the names of the values that depend on no input: initializers too."""
         return self._constant_values

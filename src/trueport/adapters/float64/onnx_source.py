@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,27 @@ class OnnxSource:
         self._seed = seed
         if evaluator.missing:
             self._stand_in(evaluator.missing)
+        elif subject.larger is not None:
+            self.subject = self._with_accepted_example(subject)
+
+    def _with_accepted_example(self, subject: Subject) -> Subject:
+        """Returns the subject with the first of its drawn examples that it accepts; as it is where there is none."""
+        assert subject.larger is not None
+        for examples in chain([subject.examples], subject.larger()):
+            tried = replace(subject, examples=examples)
+            count = self._count(tried)
+            if count:
+                self.computed = count
+                return tried
+        return subject
+
+    def _count(self, subject: Subject) -> int:
+        """Returns how many numbers a run at the first example computes; 0 where it is refused."""
+        if not isinstance(self._runner, Replay):
+            return 0
+        leaves = onnx_leaves(subject, self._requested)
+        pairs = self._interface.pair([leaf.name for leaf in leaves], {})
+        return self._runner.computed(self._interface.feeds(pairs, tuple(leaf.example for leaf in leaves)))
 
     def _stand_in(self, missing: tuple[str, ...]) -> StandIn:
         """Hands over to a runtime."""
@@ -75,6 +98,11 @@ class OnnxSource:
     def weights(self) -> int:
         """The number of elements of its weights and constants."""
         return sum(int(np.size(c.value)) for c in self._evaluator.constants.values())
+
+    @cached_property
+    def computed(self) -> int:
+        """The number of elements that the operators give at the example."""
+        return self._count(self.subject)
 
     @property
     def given(self) -> Sequence[tuple[Array, ...]]:

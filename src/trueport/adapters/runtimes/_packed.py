@@ -10,19 +10,28 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-_HALF_BYTE = frozenset({"int4", "uint4"})
+BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
+"""Types of which several share a byte, by NumPy-style name, with their width."""
+
+
+def nbytes(dtype: np.dtype[Any], count: int) -> int:
+    """Returns how many bytes `count` numbers of a type take in a runtime."""
+    bits = BITS.get(dtype.name, 8 * dtype.itemsize)
+    return (count * bits + 7) // 8
 
 
 def to_storage(value: Array) -> Array:
-    """Returns the bytes of an array of a type that NumPy lacks: two numbers a byte for 4-bit types, the first one low.
+    """Returns the bytes of an array of a type that NumPy lacks: narrower numbers share a byte, the first one low.
 
-    Shape and dtype: as the array, with `uint16` or `uint8`; one axis for 4-bit types.
+    Shape and dtype: as the array, with `uint16` or `uint8`; one axis for types narrower than a byte.
     """
-    if value.dtype.name in _HALF_BYTE:
-        flat = value.reshape(-1).astype(np.int8).view(np.uint8) & 0xF
-        padded = np.append(flat, np.zeros(flat.size % 2, np.uint8))
-        return np.asarray(padded[0::2] | (padded[1::2] << 4))
-    return value.view(np.uint16 if value.dtype.itemsize == 2 else np.uint8)
+    bits = BITS.get(value.dtype.name)
+    if bits is None:
+        return value.view(np.uint16 if value.dtype.itemsize == 2 else np.uint8)
+    shared = 8 // bits
+    flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8) & (2**bits - 1)
+    padded = np.append(flat, np.zeros(-flat.size % shared, np.uint8)).reshape(-1, shared)
+    return np.asarray(np.bitwise_or.reduce(padded << (bits * np.arange(shared, dtype=np.uint8)), axis=1))
 
 
 def from_storage(raw: Array, element_type: int, shape: tuple[int, ...]) -> Array:
@@ -34,10 +43,14 @@ def from_storage(raw: Array, element_type: int, shape: tuple[int, ...]) -> Array
         shape: of the array.
     """
     dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type)
-    if dtype.name not in _HALF_BYTE:
+    bits = BITS.get(dtype.name)
+    if bits is None:
         return np.asarray(raw.view(dtype).reshape(shape))
-    octets = raw.reshape(-1).view(np.uint8)
-    numbers = np.stack([octets & 0xF, octets >> 4], axis=1).reshape(-1)[: int(np.prod(shape, dtype=np.int64))]
-    if dtype.name == "int4":
-        numbers = np.where(numbers > 7, numbers.astype(np.int16) - 16, numbers)
-    return np.asarray(numbers.astype(np.int8).astype(dtype).reshape(shape))
+    octets = raw.reshape(-1, 1).view(np.uint8) >> (bits * np.arange(8 // bits, dtype=np.uint8))
+    numbers = (octets & (2**bits - 1)).reshape(-1)[: int(np.prod(shape, dtype=np.int64))]
+    if dtype.name.startswith("float"):
+        return np.asarray(numbers.view(dtype).reshape(shape))
+    signed = numbers.astype(np.int8)
+    if dtype.name.startswith("int"):
+        signed = np.where(signed >= 2 ** (bits - 1), signed - 2**bits, signed)
+    return np.asarray(signed.astype(np.int8).astype(dtype).reshape(shape))

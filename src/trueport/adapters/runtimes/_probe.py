@@ -61,7 +61,10 @@ def _opsets_alone(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _single_nodes(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, onnx.ModelProto]]:
-    """Yields each different node without nested graphs whose types are known, in a model of its own."""
+    """Yields each different node whose types are known, in a model of its own.
+
+    Those with nested graphs come last: what they contain has then been tried already.
+    """
     types: dict[str, onnx.ValueInfoProto] = {}
     constants: dict[str, onnx.TensorProto] = {}
     every = [body for body in bodies(model) if body.graph is not None]
@@ -70,21 +73,21 @@ def _single_nodes(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, onnx
         types.update({v.name: v for v in (*body.graph.value_info, *body.graph.input, *body.graph.output)})
         constants.update({t.name: t for t in body.graph.initializer})
     seen: set[tuple[object, ...]] = set()
-    for body in every:
-        for node in body.nodes:
-            single = None if any(True for _ in subgraphs(node)) else _single(model, node, types, constants)
-            if single is None:
-                continue
-            inputs = tuple(v.type.SerializeToString(deterministic=True) for v in single.graph.input)
-            key = (
-                node.domain,
-                node.op_type,
-                *(a.SerializeToString(deterministic=True) for a in node.attribute),
-                inputs,
-            )
-            if key not in seen:
-                seen.add(key)
-                yield node, single
+    nodes = [node for body in every for node in body.nodes]
+    for node in sorted(nodes, key=lambda node: any(True for _ in subgraphs(node))):
+        single = _single(model, node, types, constants)
+        if single is None:
+            continue
+        inputs = tuple(v.type.SerializeToString(deterministic=True) for v in single.graph.input)
+        key = (
+            node.domain,
+            node.op_type,
+            *(a.SerializeToString(deterministic=True) for a in node.attribute),
+            inputs,
+        )
+        if key not in seen:
+            seen.add(key)
+            yield node, single
 
 
 def _single(

@@ -13,7 +13,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from trueport.adapters.float64.replay.rounding import Budget
-from trueport.adapters.runtimes._packed import from_storage, to_storage
+from trueport.adapters.runtimes._packed import from_storage, nbytes, to_storage
 from trueport.adapters.runtimes._probe import lacking
 from trueport.adapters.runtimes.onnxruntime_budgets import BUDGETS
 from trueport.adapters.runtimes.onnxruntime_transformers import TransformerSwitches, transformers
@@ -164,11 +164,14 @@ _ODD = {
     "float8e4m3fnuz": onnx.TensorProto.FLOAT8E4M3FNUZ,
     "float8e5m2": onnx.TensorProto.FLOAT8E5M2,
     "float8e5m2fnuz": onnx.TensorProto.FLOAT8E5M2FNUZ,
+    "float8e8m0": onnx.TensorProto.FLOAT8E8M0,
     "int4": onnx.TensorProto.INT4,
     "uint4": onnx.TensorProto.UINT4,
+    "float4e2m1": onnx.TensorProto.FLOAT4E2M1,
+    "int2": onnx.TensorProto.INT2,
+    "uint2": onnx.TensorProto.UINT2,
 }
 """ONNX Runtime's names of types that NumPy does not have, and ONNX's numbers of them."""
-_HALF_BYTE = frozenset({"int4", "uint4"})
 
 
 def _element(declared: str) -> str:
@@ -192,7 +195,6 @@ def _unwrapped(value: Any, declared: str) -> Any:
     if element not in _ODD:
         return value.numpy()
     shape = tuple(value.shape())
-    count = int(np.prod(shape, dtype=np.int64))
-    nbytes = (count + 1) // 2 if element in _HALF_BYTE else count * (2 if element == "bfloat16" else 1)
-    raw = np.frombuffer(ctypes.string_at(value.data_ptr(), nbytes), np.uint8) if nbytes else np.zeros(0, np.uint8)
+    size = nbytes(onnx.helper.tensor_dtype_to_np_dtype(_ODD[element]), int(np.prod(shape, dtype=np.int64)))
+    raw = np.frombuffer(ctypes.string_at(value.data_ptr(), size), np.uint8) if size else np.zeros(0, np.uint8)
     return from_storage(raw, _ODD[element], shape)

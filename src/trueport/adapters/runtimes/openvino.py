@@ -188,6 +188,9 @@ _TYPES = {
     "f8e5m2": onnx.TensorProto.FLOAT8E5M2,
     "i4": onnx.TensorProto.INT4,
     "u4": onnx.TensorProto.UINT4,
+    "f4e2m1": onnx.TensorProto.FLOAT4E2M1,
+    "f8e8m0": onnx.TensorProto.FLOAT8E8M0,
+    "u2": onnx.TensorProto.UINT2,
 }
 """OpenVINO's names of types that NumPy does not have, and ONNX's numbers of them."""
 _NAMES = {onnx.helper.tensor_dtype_to_np_dtype(number).name: name for name, number in _TYPES.items()}

@@ -31,13 +31,24 @@ _MOST_INTEGER = 9
 _ELEMENTS = 2
 
 
-def sizes_for(model: onnx.ModelProto, interface: Interface, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+def sizes_for(
+    model: onnx.ModelProto,
+    interface: Interface,
+    shapes: Mapping[str, Sequence[int]],
+    *,
+    batch: int = BATCH,
+    times: int = 1,
+    inner: bool = False,
+) -> dict[str, int]:
     """Returns symbol -> size for every dynamic axis of the inputs.
 
     Args:
         model: gives hints, such as the weights of a convolution for the number of channels.
         interface: of the model.
         shapes: shapes that the user gives, by input; a symbol in them has their size everywhere.
+        batch: size of a first axis of which nothing is known.
+        inner: whether the second axis of three is the batch too, as in the state of a recurrent operator.
+        times: by how much lengths and images of which nothing is known are larger than usual.
 
     Raises:
         UsageError: a shape contradicts the declaration, names no input, or gives a symbol two sizes.
@@ -53,7 +64,7 @@ def sizes_for(model: onnx.ModelProto, interface: Interface, shapes: Mapping[str,
         dims = _symbolic(info)
         for axis, dim in enumerate(dims or ()):
             if isinstance(dim, str):
-                sizes.setdefault(dim, _guess(dim, axis, len(dims or ())))
+                sizes.setdefault(dim, _guess(dim, axis, len(dims or ()), batch, times, inner=inner))
     return sizes
 
 
@@ -176,12 +187,12 @@ def _shape(info: ValueInfo, domain: Domain | None, sizes: Mapping[str, int]) -> 
     return tuple(sizes[d] if isinstance(d, str) else d for d in dims)
 
 
-def _guess(symbol: str, axis: int, rank: int) -> int:
-    if axis == 0 or "batch" in symbol.lower():
-        return BATCH
+def _guess(symbol: str, axis: int, rank: int, batch: int, times: int, *, inner: bool) -> int:
+    if axis == 0 or "batch" in symbol.lower() or (inner and (axis, rank) == (1, 3)):
+        return batch
     if rank in (4, 5):
-        return CHANNELS if axis == 1 else PIXELS
-    return LENGTH
+        return CHANNELS if axis == 1 else PIXELS * times
+    return LENGTH * times
 
 
 def _given_sizes(interface: Interface, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:

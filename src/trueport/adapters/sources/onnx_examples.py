@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ from trueport.core.subject import Example
 from trueport.onnxgraph.domains import input_domains
 from trueport.onnxgraph.interface import Interface, read_interface
 
+DRAWN = "drawn"
+"""Label of an example that nobody gave."""
 _LARGEST_DEFAULT = 4096
+_TIMES = (1, 4, 16, 64, 256)
+_LARGEST_GUESS = 2**22
 _FIRST_IR_WITH_DEFAULTS = 4
 _FORMS = "a dict of arrays by input name, a tuple in the order of the inputs, or a list of several of these"
 
@@ -57,12 +62,46 @@ def choose_examples(
     domains = input_domains(model)
     if not examples:
         sizes = sizes_for(model, interface, request.input_shapes)
-        values = drawn_values(interface, domains, sizes, request.input_shapes, request.seed)
-        examples = (Example(kwargs=values),)
+        examples = (_drawn_example(model, interface, request, sizes),)
     elif request.input_shapes:
         sizes_for(model, interface, request.input_shapes)  # refuses what does not fit
         redrawn = _redrawn(interface, domains, request)
         examples = tuple(replace(e, kwargs={**e.kwargs, **redrawn}) for e in examples)
+    return _completed(model, interface, examples)
+
+
+def larger_examples(model: onnx.ModelProto, request: SourceRequest) -> Iterator[tuple[Example, ...]]:
+    """Yields drawn examples with a batch of one, whose guessed lengths are larger and larger; none without guesses.
+
+    A model that cuts its input into windows refuses the few elements that are drawn at first, and one whose state is
+    declared for one sequence refuses two of them; nothing else in the file says what it needs.
+
+    Args:
+        model: with its data.
+        request: what the user asked for; shapes given there stay as they are.
+    """
+    interface = read_interface(model)
+    tried = [sizes_for(model, interface, request.input_shapes)]
+    for times, inner in product(_TIMES, (False, True)):
+        sizes = sizes_for(model, interface, request.input_shapes, batch=1, times=times, inner=inner)
+        if sizes in tried:
+            continue
+        tried.append(sizes)
+        example = _drawn_example(model, interface, request, sizes)
+        if sum(np.size(value) for value in example.kwargs.values() if value is not None) > _LARGEST_GUESS:
+            return
+        yield _completed(model, interface, (example,))
+
+
+def _drawn_example(
+    model: onnx.ModelProto, interface: Interface, request: SourceRequest, sizes: Mapping[str, int]
+) -> Example:
+    values = drawn_values(interface, input_domains(model), sizes, request.input_shapes, request.seed)
+    return Example(kwargs=values, label=DRAWN)
+
+
+def _completed(model: onnx.ModelProto, interface: Interface, examples: Iterable[Example]) -> tuple[Example, ...]:
+    """Returns the examples with the defaults of inputs that have one, in the order of the model."""
     defaults = _defaults(model, interface)
     names = [v.name for v in (*interface.inputs, *interface.optional)]
     completed = []

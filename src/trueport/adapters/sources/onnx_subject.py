@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import onnx
 
-from trueport.adapters.sources.onnx_examples import choose_examples
+from trueport.adapters.sources.onnx_examples import DRAWN, choose_examples, larger_examples
 from trueport.adapters.sources.registry import SourceRequest
 from trueport.core.errors import UsageError
 from trueport.core.subject import Subject
@@ -87,13 +88,16 @@ def _subject(
         raise UsageError(
             f"expected the model of '{request.spec}' to hold its data, got external data; load it with onnx.load"
         )
+    examples = choose_examples(model, feeds, path, request, where)
+    drawn = examples[0].label == DRAWN
     return Subject(
         name=name,
         framework="onnx",
         origin=request.spec,
         sha256=sha256,
         model=model,
-        examples=choose_examples(model, feeds, path, request, where),
+        examples=examples,
         export_options=dict(export_options),
         path=path,
+        larger=partial(larger_examples, model, request) if drawn else None,
     )

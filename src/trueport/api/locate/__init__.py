@@ -14,6 +14,7 @@ from trueport.adapters.protocols import Runtime
 from trueport.api.afterlife import with_note
 from trueport.api.locate.changed import with_changes
 from trueport.api.locate.meaning import Meaning
+from trueport.api.locate.optimizer import OptimizerFailure
 from trueport.api.locate.runtime import RuntimeFailure
 from trueport.bisect.judge import Trial
 from trueport.bisect.road import Step, attribute
@@ -66,7 +67,11 @@ def _places(session: Session, walk: Walk, steps: Sequence[Step], stage: Stage | 
     trial = _telling(step.judgement.failures)
     if walk.wrong is None or trial is None:
         return []
-    return with_changes(Meaning(session, walk, trial).places(), walk, step)
+    meaning = Meaning(session, walk, trial)
+    places = with_changes(meaning.places(), walk, step)
+    if stage is not Stage.OPTIMIZATION or walk.unoptimized is None:
+        return places
+    return OptimizerFailure(meaning, walk.unoptimized.model).described(places)
 
 
 def _sentence(places: Sequence[Place]) -> str:

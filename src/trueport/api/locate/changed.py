@@ -10,13 +10,15 @@ from trueport.bisect.road import Step
 from trueport.core.result import NodeRef
 from trueport.core.taxonomy import Role, Stage
 from trueport.locate.places import Place
-from trueport.onnxgraph.changes import Changes, changes, node_text
+from trueport.onnxgraph.changes import ChangedNode, Changes, Difference, changes
 
 if TYPE_CHECKING:
     from trueport.api.walk import Walk
 
 MOST_LINES = 12
 """So many lines of what was removed, added or changed are kept as evidence."""
+_WIRING = frozenset({"Constant", "Identity"})
+"""Operators that hold or hand on a value."""
 _BETWEEN = (Stage.OPTIMIZATION, Stage.EXPORT)
 """Stages that make an ONNX model of an ONNX model."""
 
@@ -43,36 +45,48 @@ def with_changes(places: Sequence[Place], walk: Walk, step: Step) -> list[Place]
 def evidence_of(found: Changes) -> dict[str, Any]:
     """Returns what was changed as JSON values, with the number of lines left out."""
     lines = {
-        "removed": [node_text(n) for n in found.removed],
-        "added": [node_text(n) for n in found.added],
-        "tensors": list(found.tensors),
-        "interface": list(found.interface),
+        "removed": [n.text for n in found.removed],
+        "added": [n.text for n in found.added],
+        "differs": [_line(d) for d in found.differences],
     }
     shown: dict[str, Any] = {name: values[:MOST_LINES] for name, values in lines.items() if values}
     left_out = sum(max(len(values) - MOST_LINES, 0) for values in lines.values())
-    return shown | ({"left_out": left_out} if left_out else {}) | {"removed_sequence": list(found.sequence)[:50]}
+    return shown | ({"left_out": left_out} if left_out else {}) | {"removed_operators": operators_of(found)[:50]}
+
+
+def operators_of(found: Changes) -> list[str]:
+    """Returns the operators that were removed, in order, without those that only hold or hand on a value."""
+    return [n.operator for n in found.removed if n.operator not in _WIRING]
+
+
+def outputs_of(found: Changes) -> frozenset[str]:
+    """Returns the names of the values that removed nodes of the main graph made."""
+    return frozenset(name for n in found.removed if not n.body for name in n.outputs if name)
 
 
 def nodes_of(found: Changes) -> tuple[NodeRef, ...]:
     """Returns the nodes that were removed, then those that came in their place."""
-    removed = [NodeRef(_label(n), n.op_type, role=Role.INTRODUCES) for n in found.removed]
-    added = [NodeRef(_label(n), n.op_type, role=Role.CONCERNED) for n in found.added]
-    return tuple((removed + added)[:20])
+    return (*_refs(found.removed, Role.INTRODUCES)[:10], *_refs(found.added, Role.CONCERNED)[:10])
 
 
-def _label(node: Any) -> str:
-    return node.name or next((name for name in node.output if name), "")
+def _refs(nodes: Sequence[ChangedNode], role: Role) -> list[NodeRef]:
+    shown = [n for n in nodes if n.operator not in _WIRING]
+    return [NodeRef(n.name or next(iter(n.outputs), ""), n.operator, role=role) for n in shown]
+
+
+def _line(difference: Difference) -> str:
+    distance = "" if difference.distance is None else f" (largest distance {difference.distance:.3g})"
+    where = f" in {difference.body}" if difference.body else ""
+    before, after = difference.before or "nothing", difference.after or "nothing"
+    values = f"{before} became {after}" if before != after else "other values"
+    return f"{difference.what} '{difference.name}'{where}: {values}{distance}"
 
 
 def _told(found: Changes, step: Step) -> str:
-    if found.interface:
-        return f"{step.name} changed the {found.interface[0]}"
-    differing = [t for t in found.tensors if "differ" in t or "became" in t]
-    if step.stage is Stage.EXPORT and differing:
-        more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
-        return f"{step.name} changed {differing[0]}{more}"
-    if found.removed or found.added:
-        old = ", ".join(n.op_type for n in found.removed[:4]) or "nothing"
-        new = ", ".join(n.op_type for n in found.added[:4]) or "nothing"
-        return f"'{step.name}' replaced {old} by {new}"
-    return f"'{step.name}' changed {found.tensors[0]}"
+    graph = found.removed or found.added
+    if found.differences and (step.stage is Stage.EXPORT or not graph):
+        more = f" (and {len(found.differences) - 1} more)" if len(found.differences) > 1 else ""
+        return f"{step.name} changed {_line(found.differences[0])}{more}"
+    old = ", ".join(n.operator for n in found.removed[:4]) or "nothing"
+    new = ", ".join(n.operator for n in found.added[:4]) or "nothing"
+    return f"'{step.name}' replaced {old} by {new}"

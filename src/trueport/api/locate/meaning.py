@@ -15,12 +15,13 @@ from trueport.bisect.judge import Trial
 from trueport.core.taxonomy import Stage
 from trueport.core.trace import See, TracedNode, TracedRun
 from trueport.inputs.draw import InputSet
-from trueport.locate.forced import Faults, find_faults
+from trueport.locate.forced import Faults, Score, find_faults
 from trueport.locate.frontier import find_frontier
 from trueport.locate.pairs import Pairing
 from trueport.locate.places import Place, of_faults, of_frontier
 from trueport.oracle.compare import LARGEST_SCORE, ReferenceOutput, SourceReference, compare_meaning
 from trueport.oracle.floor import elementwise_floor
+from trueport.oracle.thresholds import THRESHOLDS
 
 if TYPE_CHECKING:
     from trueport.api.session import Session
@@ -100,7 +101,12 @@ class Meaning:
         follow(pairing.see, None)
         return find_faults(follow, good, pairing.pairs(), self._scorer(executable)), pairing.nodes
 
-    def _scorer(self, executable: Executable) -> Any:
+    def score_of(self, executable: Executable) -> float:
+        """Returns the largest score of the outputs of an executable, on the input set that shows the failure."""
+        outputs = executable.evaluate(self._inputs, self.walk.known)
+        return self._scorer(executable)([output.value for output in outputs])
+
+    def _scorer(self, executable: Executable) -> Score:
         """Returns what judges outputs of the candidate by the source's, with the candidate's own noise allowed for."""
         runs: list[list[Any]] = []
         expected = self._references
@@ -108,6 +114,9 @@ class Meaning:
         def score(outputs: Sequence[Any]) -> float:
             if len(outputs) != len(expected):
                 return LARGEST_SCORE
+            plain = max((compare_meaning(r, v).score for r, v in zip(expected, outputs, strict=True)), default=0.0)
+            if plain <= THRESHOLDS.meaning:
+                return plain
             if not runs:  # dear, and for nothing where no value is suspect
                 seed, known = self.session.options.seed, self.walk.known
                 runs.extend(executable.noisy(self._inputs, draws=OWN_DRAWS, seed=seed, known=known))

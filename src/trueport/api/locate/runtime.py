@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import onnx
 
 from trueport.adapters.float64.onnx_program import OnnxProgram
 from trueport.adapters.float64.replay.flat import flat
 from trueport.adapters.protocols import Executed, Runtime, Switches
 from trueport.adapters.runtimes.observed import Observation
-from trueport.api.locate.changed import evidence_of
+from trueport.api.locate.changed import evidence_of, nodes_of, operators_of, outputs_of
+from trueport.api.locate.optimizer import told_sequence
+from trueport.api.locate.parts import recorded, runs_differently
 from trueport.bisect.judge import Trial
 from trueport.bisect.road import Step
 from trueport.core.result import NodeRef
 from trueport.core.taxonomy import Role, Stage, Status
+from trueport.inputs.draw import InputSet
 from trueport.locate.kernels import KernelJudgement, NodeJudgement, judge_kernels
 from trueport.locate.places import Place
+from trueport.locate.sequences import FoundSequence, Outcome, smallest_sequence
 from trueport.locate.switches import OnSet, smallest_on
 from trueport.onnxgraph.changes import Changes, changes
+from trueport.onnxgraph.cut import Cutter
 from trueport.oracle.compare import ReferenceOutput, compare_arithmetic
 
 if TYPE_CHECKING:
     from trueport.api.session import Session
     from trueport.api.walk import Walk
 
+MOST_TRIES = 60
+"""Parts of the graph that the search for a sequence may try."""
 MOST_RUNS = 120
 """Sessions that the search over transformers may make."""
 
@@ -95,37 +106,87 @@ class RuntimeFailure:
                 return True if crashed else None
 
         found = smallest_on(switches.names, tried, limit=MOST_RUNS)
-        if found.without:
+        if found.without or found.unusable:
             return None
         if found.never:
             message = f"{self.runtime.name} does not fail when it is loaded once more: nothing can be switched off"
             return [Place(message, (), {"how": "transformers switched off", "runs": found.runs})]
-        return [self._blamed(switches, found)]
+        return [self._with_sequence(*self._blamed(switches, found), found)]
 
-    def _blamed(self, switches: Switches, found: OnSet) -> Place:
+    def _blamed(self, switches: Switches, found: OnSet) -> tuple[Place, Changes | None]:
         """The transformers, with the graph before and after they were at work."""
         nothing = frozenset(switches.names)
-        what = _changes(switches, nothing, nothing - set(found.parts))
-        names = " with ".join(found.parts)
+        what = _changes(switches, nothing, nothing - set(found.on))
+        names = " with ".join(found.on)
+        cures = [part for part, cured in zip(found.on, found.cures_alone, strict=True) if cured]
         evidence: dict[str, Any] = {
-            "how": "transformers switched off", "parts": list(found.parts), "cures_alone": list(found.cures_alone),
-            "runs": found.runs, "complete": found.complete,
+            "how": "transformers switched off", "parts": list(found.on), "cures_alone": cures, "runs": found.runs,
+            "smallest": found.minimal,
         }  # fmt: skip
         nodes: tuple[NodeRef, ...] = ()
         made = ""
         if what is not None:
             evidence["changed"] = evidence_of(what)
-            evidence["sequence"] = list(what.sequence)[:50]
-            old = " -> ".join(what.sequence[:6]) or "nothing"
-            new = ", ".join(n.op_type for n in what.added[:4]) or "nothing"
+            evidence["sequence"] = operators_of(what)[:50]
+            old = " -> ".join(operators_of(what)[:6]) or "nothing"
+            new = ", ".join(n.operator for n in what.added[:4]) or "nothing"
             made = f", which makes {new} of {old}"
-            nodes = tuple(
-                [NodeRef(n.name, n.op_type, role=Role.INTRODUCES) for n in what.removed][:10]
-                + [NodeRef(n.name, n.op_type, role=Role.CONCERNED) for n in what.added][:10]
-            )
-        together = " (only together)" if len(found.parts) > 1 else ""
-        cure = f"; switching off {found.cures_alone[0]} alone cures it" if found.cures_alone else ""
-        return Place(f"the graph transformer {names}{together} of {self.runtime.name}{made}{cure}", nodes, evidence)
+            nodes = nodes_of(what)
+        together = " (only together)" if len(found.on) > 1 else ""
+        cure = f"; switching off {cures[0]} alone cures it" if cures else ""
+        message = f"the graph transformer {names}{together} of {self.runtime.name}{made}{cure}"
+        return Place(message, nodes, evidence), what
+
+    def _with_sequence(self, place: Place, what: Changes | None, found: OnSet) -> Place:
+        """Adds the smallest sequence that the transformers get wrong together, where there is one."""
+        if self.session.large:
+            return place
+        try:
+            sequence = self._sequence(what, found)
+        except Exception:  # noqa: BLE001 - what cannot be cut has no sequence
+            return place
+        evidence = place.evidence | {"sequence_search": told_sequence(sequence)}
+        if sequence.outcome is not Outcome.SEQUENCE:
+            return replace(place, evidence=evidence)
+        names = " -> ".join(sequence.operators)
+        message = f"{place.message}; {names} is wrong together, and each operator is right alone"
+        pairs = zip(sequence.operators, sequence.outputs, strict=True)
+        nodes = place.nodes or tuple(NodeRef(value, op, role=Role.INTRODUCES) for op, value in pairs)
+        return Place(message, nodes, evidence | {"sequence": list(sequence.operators)})
+
+    def _sequence(self, what: Changes | None, found: OnSet) -> FoundSequence:
+        file = self.walk.file
+        assert file is not None
+        assert isinstance(file.executable, OnnxProgram)
+        inputs = (_telling(self.steps[-1].judgement.failures) or _Refused(self._first())).inputs
+        values, types = recorded(file.executable, inputs, self.walk.known)
+        removed = outputs_of(what) if what is not None else frozenset()
+        removed = removed or frozenset(name for node in file.model.graph.node for name in node.output if name)
+
+        def wrong(model: Any, feeds: Mapping[str, Any]) -> bool | None:
+            with tempfile.TemporaryDirectory(prefix="trueport-part-") as folder:
+                path = Path(folder) / "part.onnx"
+                onnx.save(model, str(path))
+                return self._part_fails(model, path, feeds, found)
+
+        return smallest_sequence(Cutter(file.model, values, types), removed, wrong, most_tries=MOST_TRIES)
+
+    def _part_fails(self, model: Any, path: Path, feeds: Mapping[str, Any], found: OnSet) -> bool | None:
+        switches = self.runtime.switches(path)
+        assert switches is not None
+        crashed = self.steps[-1].judgement.status is Status.CRASHED
+        try:
+            executed = switches.run(frozenset(switches.names) - set(found.on))
+            assert executed.run is not None
+            outputs = executed.run(feeds)
+        except Exception:  # noqa: BLE001 - what is looked for, or a part that cannot run
+            return True if crashed else None
+        return not crashed and runs_differently(model, feeds, outputs, self.runtime.budgets)
+
+    def _first(self) -> InputSet:
+        references = self.session.references
+        assert references is not None
+        return references.inputs[0]
 
     # ------------------------------------------------------------------ kernels
 
@@ -160,6 +221,13 @@ def _differs(expected: Sequence[ReferenceOutput], outputs: Sequence[Any], floors
         compare_arithmetic(reference, value, extra_floor=floor).different
         for reference, value, floor in zip(expected, outputs, own, strict=True)
     )
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """Stands for a trial where the file was not even loaded."""
+
+    inputs: InputSet
 
 
 def _telling(failures: Sequence[Trial]) -> Trial | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 from tests.unit.adapters.float64.onnx_models import one_node, parse, run_one
 from trueport.adapters.float64.onnx import Constant, Float64Evaluator, MissingKernel, Node, registry
@@ -409,7 +409,8 @@ def test_unknown_domains_are_missing() -> None:
 
 
 def test_old_operator_sets_are_missing_where_the_operator_changed() -> None:
-    assert Float64Evaluator(one_node("Add", {"x": X, "z": X}, opset=6)).missing == ("ai.onnx::Add",)
+    assert Float64Evaluator(one_node("Tile", {"x": X, "n": X, "a": X}, opset=5)).missing == ("ai.onnx::Tile",)
+    assert Float64Evaluator(one_node("Add", {"x": X, "z": X}, opset=6)).missing == ()
     assert Float64Evaluator(one_node("Exp", {"x": X}, opset=6)).missing == ()
 
 
@@ -430,3 +431,35 @@ def test_recursive_functions_are_refused() -> None:
     )
     with pytest.raises(UsageError, match="nested"):
         Float64Evaluator(model)
+
+
+def test_a_graph_inside_an_operator_that_is_defined_by_others_sees_what_is_around_it():
+    bias = np.asarray(0.5, np.float32)
+    body = helper.make_graph(
+        [helper.make_node("Add", ["score", "outer"], ["moved"])], "mod",
+        [helper.make_tensor_value_info("score", 1, None)], [helper.make_tensor_value_info("moved", 1, None)],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("Identity", ["bias"], ["outer"]),
+        helper.make_node("FlexAttention", ["q", "k", "v"], ["y"], domain="ai.onnx.preview", score_mod=body),
+    ]
+    infos = [helper.make_tensor_value_info(name, 1, [1, 1, 3, 2]) for name in "qkv"]
+    graph = helper.make_graph(
+        nodes, "g", infos, [helper.make_tensor_value_info("y", 1, None)], [numpy_helper.from_array(bias, "bias")]
+    )
+    imports = [helper.make_opsetid("", 26), helper.make_opsetid("ai.onnx.preview", 1)]
+    evaluator = Float64Evaluator(helper.make_model(graph, opset_imports=imports, ir_version=12))
+    assert not evaluator.missing
+    q, k, v = np.random.default_rng(0).standard_normal((3, 1, 1, 3, 2)).astype(np.float32)
+    (y,) = evaluator.run({"q": q, "k": k, "v": v})
+    scores = np.exp((q.astype(float) @ np.swapaxes(k, 2, 3).astype(float)) / np.sqrt(2) + 0.5)
+    np.testing.assert_allclose(y, scores / scores.sum(-1, keepdims=True) @ v.astype(float), rtol=1e-6)
+
+
+def test_parts_of_a_sequence_that_do_not_add_up_are_refused():
+    model = parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 20]> g (float[4] x, int64[2] s) => (seq(float[n]) y) '
+        "{ y = SplitToSequence(x, s) }"
+    )
+    with pytest.raises(ToolError, match="of size 4"):
+        Float64Evaluator(model).run({"x": np.ones(4), "s": np.asarray([1, 2])})

@@ -21,13 +21,15 @@ from trueport.adapters.float64.onnx.attributes import (
 )
 from trueport.adapters.float64.onnx.dtypes import LIMITS, NAMES, Array, elem_type, is_float, promote
 from trueport.adapters.float64.onnx.plan import Plan, Step
-from trueport.adapters.float64.onnx.registry import Call, Kernel, MissingKernel, Node, find_kernel
+from trueport.adapters.float64.onnx.registry import EARLY, Call, Kernel, MissingKernel, Node, find_kernel
 from trueport.adapters.float64.onnx.typing_rules import find_schema, output_types
 from trueport.core.errors import UsageError
 
 # Before operator set 7, broadcasting and the meaning of several attributes were different.
 MIN_OPSET = 7
 MAX_DEPTH = 64
+_DEFINED = ("", "ai.onnx.preview")
+"""Domains of which the onnx package knows operators by their definitions."""
 
 
 @dataclass
@@ -238,7 +240,7 @@ class Builder:
         bodies = self._build_bodies(node, attributes, types)
         kernel = find_kernel(node.domain, node.op_type) if local is None else None
         if node.domain == "" and opset < MIN_OPSET and not _unchanged(schema, node.op_type):
-            kernel = None
+            kernel = find_kernel(EARLY, node.op_type) if local is None else None
         if kernel is None or (kernel.control and not bodies):
             kernel, bodies = self._expand(proto, node, local, schema, merged, types)
             for body in (bodies or {}).values():
@@ -282,7 +284,8 @@ class Builder:
         graphs = {n: a.g for n, a in attributes.items() if a.type == AttributeProto.GRAPH}
         if not graphs:
             return None
-        formal = {"Loop": ("int64", "bool", *types[2:]), "Scan": types, "SequenceMap": types}.get(node.op_type)
+        scanned = types if self.surroundings.opsets.get(node.domain, 1) >= 9 else types[1:]  # behind the lengths
+        formal = {"Loop": ("int64", "bool", *types[2:]), "Scan": scanned, "SequenceMap": types}.get(node.op_type)
         bodies = {}
         for name, graph in graphs.items():
             inside = self.surroundings.inside(f"{self.surroundings.prefix}{graph.name or node.label}:")
@@ -298,9 +301,10 @@ class Builder:
     ) -> tuple[Kernel, dict[str, Plan] | None]:  # fmt: skip
         """Returns a kernel that runs the function behind a node, or one that says that there is none."""
         function = local
-        if function is None and node.domain == "" and schema is not None:
+        if function is None and node.domain in _DEFINED and schema is not None:
             opset = self.surroundings.opsets.get(node.domain, 1)
-            function = functions.definition(schema, opset, proto, types) if opset >= MIN_OPSET else None
+            known = opset >= MIN_OPSET or node.domain != ""
+            function = functions.definition(schema, opset, proto, types) if known else None
         if function is None:
             return self._missing(node), None
         bound = merged if local is None else {**{a.name: a for a in function.attribute_proto}, **merged}
@@ -312,7 +316,9 @@ class Builder:
             inherited.visible and local is not None, inherited.depth + 1,
         )  # fmt: skip
         before = set(self.shared.missing)
-        body = Builder(self.shared, surroundings, function.name).build_function(function, types)
+        # A graph among the attributes of an operator becomes part of its definition, and may see what is around it.
+        outer = self if local is None else None
+        body = Builder(self.shared, surroundings, function.name, outer).build_function(function, types)
         if local is None and self.shared.missing != before:
             # An operator whose definition uses a missing one is itself the missing one for the user.
             self.shared.missing.clear()

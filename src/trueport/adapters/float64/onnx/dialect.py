@@ -44,6 +44,47 @@ def _inner(operation: Operation, arguments: list[Any], value: Array) -> int:
     return (int(first.shape[axis]) if first.ndim else 1) + 1
 
 
+def _window_terms(operation: Operation, arguments: list[Any], value: Array) -> int:
+    del arguments, value
+    return int(math.prod(operation.attributes["kernel_shape"]))
+
+
+def _counted(operation: Operation, arguments: list[Any], value: Array) -> Array | int:
+    """How many elements are added into each: the same for ones."""
+    del value
+    if operation.operator != "Col2Im" and operation.attributes.get("reduction", "none") not in ("add", b"add"):
+        return 1
+    ones = [np.ones(a.shape) if isinstance(a, np.ndarray) and a.dtype.kind == "f" else a for a in arguments]
+    return np.asarray(operation.apply(ones)[0])
+
+
+def _transform_terms(operation: Operation, arguments: list[Any], value: Array) -> tuple[int, Array]:
+    """For a Fourier transform: the length, and the power of the signal, which all frequencies share."""
+    x, *rest = arguments
+    given = operation.attributes.get("axis", -2)
+    axis = (int(rest[1].reshape(())) if len(rest) > 1 and rest[1] is not None else given) % x.ndim
+    power = np.square(x).sum(axis=(axis, -1), keepdims=True)
+    inverse, count = bool(operation.attributes.get("inverse", 0)), x.shape[axis]
+    if inverse and operation.attributes.get("onesided", 0):
+        power, count = power * 2, value.shape[axis]
+    length = count if not rest or rest[0] is None else int(rest[0].reshape(()))
+    return length, np.broadcast_to(power / (length**2 if inverse else 1), value.shape)
+
+
+def _frame_terms(operation: Operation, arguments: list[Any], value: Array) -> tuple[int, Array]:
+    """For a transform of frames: their length, and the power of each, which the transform of the squares starts with.
+
+    The signal's imaginary part and the window are squared as well; both are real factors of each term.
+    """
+    signal, step, window, length = [*arguments, *[None] * (4 - len(arguments))][:4]
+    power = np.square(signal).sum(axis=-1) if signal.ndim == 3 else np.square(signal)
+    squared = [power, step, None if window is None else np.square(window), length]
+    total = np.abs(np.asarray(operation.apply(squared)[0])[..., :1, :1])
+    size = signal.shape[1] if length is None and window is None else None
+    size = size or (int(length.reshape(())) if length is not None else window.shape[0])
+    return int(size), np.broadcast_to(total, value.shape)
+
+
 _COMPOSITE = frozenset(
     {
         "LayerNormalization", "GroupNormalization", "InstanceNormalization", "BatchNormalization", "RMSNormalization",
@@ -52,9 +93,14 @@ _COMPOSITE = frozenset(
         "FastGelu", "QuickGelu", "Softplus", "Mish", "DFT", "STFT", "MelWeightMatrix", "ReduceLogSumExp", "ReduceL2",
         "ReduceL1", "ReduceSumSquare", "ReduceLogSum", "LpPool", "GlobalLpPool", "SoftmaxCrossEntropyLoss",
         "NegativeLogLikelihoodLoss", "RotaryEmbedding", "Attention", "MultiHeadAttention", "HannWindow",
-        "HammingWindow", "BlackmanWindow", "Sum", "Mean",
+        "HammingWindow", "BlackmanWindow", "Sum", "Mean", "CausalConvWithState", "ReduceProd", "CumProd",
+        "SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization", "FusedConv", "FusedGemm", "Scaler",
     }
 )  # fmt: skip
+
+
+_GELU = (2**0.5, 0.5**0.5, (2 / np.pi) ** 0.5, 0.044715)
+_CONSTANTS_INSIDE = {"Gelu": _GELU, "BiasGelu": _GELU, "FastGelu": _GELU, "HardSwish": (1 / 6,)}
 
 
 def _gated(operation: Operation, main: list[Any], outputs: list[Any], noisy: list[Any]) -> list[Any]:
@@ -94,6 +140,7 @@ JUMPS = {
     "OneHot": PLAIN,
     "Cast": CAST,
     "CastLike": CAST,
+    "BitCast": PLAIN,
     "Mod": REMAINDER,
     "Shrink": Jump(when=takes_real, continuous=_gated),
     "ThresholdedRelu": Jump(when=takes_real, continuous=_gated),
@@ -116,20 +163,23 @@ JUMPS = {
 
 _CONTRACTIONS: dict[str, Terms] = {
     "MatMul": _inner, "Gemm": _inner, "FusedMatMul": _inner, "MatMulInteger": _inner, "Conv": _filter_terms,
-    "ConvTranspose": _filter_terms, "FusedConv": _filter_terms, "ReduceSum": reduced,
+    "ConvTranspose": _filter_terms, "ReduceSum": reduced,
     "ReduceMean": reduced, "CumSum": summed_so_far,
+    "AveragePool": _window_terms, "GlobalAveragePool": reduced, "Col2Im": _counted, "Scatter": _counted,
+    "ScatterElements": _counted, "ScatterND": _counted, "ConvInteger": _filter_terms,
 }  # fmt: skip
 
 ONNX = Dialect(
     selects=lambda operation: bool(getattr(operation, "selects", False)),
     contractions=_CONTRACTIONS,
-    means=frozenset({"ReduceMean"}),
-    pools=frozenset({"AveragePool", "GlobalAveragePool"}),
+    means=frozenset({"ReduceMean", "AveragePool", "GlobalAveragePool"}),
+    transforms={"DFT": _transform_terms, "STFT": _frame_terms},
     composite=_COMPOSITE,
     derived={"Resize": _with_scales},
     softmax=frozenset({"Softmax", "LogSoftmax", "Attention", "MultiHeadAttention"}),
     absolute={
         "LogSoftmax": 4.0, "SoftmaxCrossEntropyLoss": 4.0, "ReduceLogSumExp": 4.0, "GRU": 8.0, "LSTM": 8.0, "RNN": 8.0,
+        "HannWindow": 2.0, "HammingWindow": 2.0, "BlackmanWindow": 2.0,
     },
     additive=frozenset({"Add", "Sub"}),
     correctly_rounded=frozenset(
@@ -137,4 +187,5 @@ ONNX = Dialect(
          "CastLike", "CumSum", "Pow"}
     ),
     jumps=JUMPS,
+    constants_inside=_CONSTANTS_INSIDE,
 )  # fmt: skip

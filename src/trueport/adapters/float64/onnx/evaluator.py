@@ -97,6 +97,15 @@ class Float64Evaluator:
             )
         return found
 
+    def types_of_values(self) -> dict[str, str]:
+        """Returns value of the main graph -> its element type, '' where it is not known."""
+        return {
+            name: kind
+            for step in self._plan.steps
+            for name, kind in zip(step.call.node.outputs, step.output_types, strict=False)
+            if name
+        }
+
     @property
     def float_types(self) -> frozenset[str]:
         """Names of the floating-point types that values of the model have."""

@@ -41,7 +41,7 @@ def definition(schema: Any, opset: int, node: NodeProto, types: Sequence[str]) -
     function = FunctionProto()
     function.CopyFrom(body)
     if not function.opset_import:
-        function.opset_import.append(onnx.helper.make_opsetid("", opset))
+        function.opset_import.append(onnx.helper.make_opsetid(schema.domain, opset))
     return function
 
 

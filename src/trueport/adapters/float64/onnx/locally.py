@@ -17,7 +17,6 @@ from trueport.adapters.float64.onnx.dtypes import Array, promote
 from trueport.adapters.float64.onnx.plan import Plan, Step
 from trueport.adapters.float64.replay.rounding import Budget, Rounding, noisy_runs
 from trueport.core.errors import ToolError
-from trueport.oracle.noise import summation_noise
 from trueport.oracle.units import FLOAT_TYPES
 
 Take = Callable[["tuple[str, ...]"], "list[Any]"]
@@ -165,10 +164,6 @@ def _noisier(step: Step, arguments: list[Any], outputs: list[Any], rng: np.rando
 
 def _inner(step: Step, arguments: list[Any], first: Array, unit: float) -> Array:
     """The noise of sums inside an operator whose terms cancel, where the dialect has no table of them."""
-    if step.operator in ONNX.pools:
-        terms = max(1, int(np.prod(step.attributes.get("kernel_shape", arguments[0].shape[2:]), dtype=np.int64)))
-        mean_square = np.asarray(step.apply([np.square(arguments[0])])[0])
-        return summation_noise(first * terms, mean_square * terms, terms, unit) / terms
     if step.operator in _NORMWISE:
         size = float(np.max(np.abs(first), initial=0.0, where=np.isfinite(first)))
         terms = max((max(a.shape, default=1) for a in _reals(arguments)), default=1)

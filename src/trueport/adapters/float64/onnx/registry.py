@@ -97,6 +97,9 @@ class Kernel:
     supports: Callable[[Call], bool] | None = None
 
 
+EARLY = "ai.onnx before 7"
+"""Stands for the domain of standard operators as they were before operator set 7."""
+
 _KERNELS: dict[tuple[str, str], Kernel] = {}
 
 

@@ -147,6 +147,12 @@ def _quantized(inputs: Types, attributes: Attributes) -> list[str]:
     return [inputs[2] if len(inputs) > 2 and inputs[2] else "uint8"]
 
 
+def _dequantized(inputs: Types, attributes: Attributes) -> list[str]:
+    if "output_dtype" in attributes and attributes["output_dtype"].i:
+        return [NAMES.get(attributes["output_dtype"].i, "")]
+    return [inputs[1] if len(inputs) > 1 else ""]
+
+
 def _optional(inputs: Types, attributes: Attributes) -> list[str]:
     if inputs:
         return [inputs[0]]
@@ -175,7 +181,7 @@ _RULES: dict[str, Rule] = {
     "OptionalGetElement": _same_as(0),
     "LayerNormalization": _with_statistics,
     "QuantizeLinear": _quantized,
-    "DequantizeLinear": _same_as(1),
+    "DequantizeLinear": _dequantized,
     "RandomNormal": _attribute_type("dtype", _FLOAT),
     "RandomUniform": _attribute_type("dtype", _FLOAT),
     "RandomNormalLike": _like_or_attribute,

@@ -24,6 +24,9 @@ from trueport.oracle.units import FLOAT_TYPES
 Array = NDArray[Any]
 Jumps = Mapping[str, Jump]
 ALTERNATES = 2
+MOST_STEPS, MORE_STEPS = 2, 1000
+"""An alternate that takes more than so many times the steps of the main run, and so many more, is on another path: the
+number of turns of a loop may be undefined, and then it is as large as its type allows."""
 
 
 class OtherPathError(Exception):
@@ -53,6 +56,7 @@ class Decisions:
     def __init__(self, jumps: Jumps) -> None:
         self._jumps = jumps
         self.made: list[Decision] = []
+        self.steps = 0
 
     def _jump(self, operation: Operation, arguments: list[Any]) -> Jump | None:
         if operation.nested:
@@ -62,6 +66,7 @@ class Decisions:
 
     def record(self, operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
         """Remembers the decisions of the main run."""
+        self.steps += 1
         if self._jump(operation, arguments) is not None:
             self.made.append(Decision(operation, arguments, outputs))
         return outputs
@@ -148,9 +153,13 @@ class Pusher(_Following):
         super().__init__(decisions)
         self._number = number
         self._margins = margins
+        self._steps = 0
 
     def __call__(self, operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
         """Returns the outputs for the arguments of this run pushed across the jump."""
+        self._steps += 1
+        if self._steps > MOST_STEPS * self._decisions.steps + MORE_STEPS:
+            raise OtherPathError(operation.label)
         met = self._met(operation, arguments)
         if met is None:
             return outputs
@@ -197,10 +206,12 @@ def _pushed(
 
 
 def _extreme(dtype: np.dtype[Any], number: int) -> Any:
-    """The ends of an integer type stand for a result that may be anything."""
+    """The ends of a type stand for a result that may be anything."""
     if dtype.kind == "b":
         return bool(number)
-    info = np.iinfo(dtype)
+    if dtype.kind == "V":  # integers of less than a byte
+        return number
+    info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
     return info.max if number else info.min
 
 

@@ -13,6 +13,8 @@ from trueport.adapters.float64.replay.operation import Operation
 Array = NDArray[Any]
 Terms = Callable[[Operation, "list[Any]", Array], "int | Array"]
 """(operation, arguments, output) -> how many terms are summed into one element, or into each."""
+Squares = Callable[[Operation, "list[Any]", Array], "tuple[int, Array]"]
+"""(operation, arguments, output) -> how many terms are summed into one element, and the sum of their squares."""
 Moved = Callable[[Operation, "list[Any]", float], "list[Any]"]
 """(operation, arguments, relative error) -> arguments that stand for what the operator computes for itself with it."""
 
@@ -69,7 +71,8 @@ class Dialect:
         selects: whether every output element is one of the inputs' or exact in its type, so that nothing is rounded.
         contractions: sums of products; evaluated on squared operands they give the sum of the squared terms.
         means: those among them that divide by the number of terms.
-        pools: averages over windows.
+        transforms: sums of the operands with factors of size one that the operator computes for itself, which are off
+            by an absolute error: each with the number of terms and the sum of their squares.
         composite: operators whose inner sums and differences amplify the rounding of their inputs.
         derived: operators that compute coordinates for themselves, with the arguments that spell these out.
         softmax: as good as their exponent's argument.
@@ -78,12 +81,13 @@ class Dialect:
         additive: sums and differences of two operands.
         correctly_rounded: operators that IEEE 754 rounds correctly.
         jumps: discontinuous operators.
+        constants_inside: operators whose definition holds numbers that no float32 is equal to, with these numbers.
     """
 
     selects: Callable[[Operation], bool]
     contractions: Mapping[str, Terms]
     means: frozenset[str] = frozenset()
-    pools: frozenset[str] = frozenset()
+    transforms: Mapping[str, Squares] = field(default_factory=dict)
     composite: frozenset[str] = frozenset()
     derived: Mapping[str, Moved] = field(default_factory=dict)
     softmax: frozenset[str] = frozenset()
@@ -91,3 +95,4 @@ class Dialect:
     additive: frozenset[str] = frozenset()
     correctly_rounded: frozenset[str] = frozenset()
     jumps: Mapping[str, Jump] = field(default_factory=dict)
+    constants_inside: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

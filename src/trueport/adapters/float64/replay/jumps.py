@@ -24,19 +24,37 @@ def takes_real(operation: Operation, arguments: list[Any]) -> bool:
     return is_real(arguments[0])
 
 
-def _to_integer(operation: Operation, arguments: list[Any]) -> bool:
-    return is_real(arguments[0]) and operation.output_types[0].startswith(("int", "uint"))
+_GRIDS = ("int", "uint", "float8", "float6", "float4")
+"""How the names of types begin whose rounding is a decision."""
+
+
+def _to_grid(operation: Operation, arguments: list[Any]) -> bool:
+    return is_real(arguments[0]) and operation.output_types[0].startswith(_GRIDS)
 
 
 def _cast_undefined(operation: Operation, arguments: list[Any]) -> Array | None:
     """Where a cast to an integer is not defined: what is not finite or does not fit."""
     value = arguments[0]
-    try:
-        info = np.iinfo(operation.output_types[0])
-    except ValueError:  # a four-bit type, which NumPy lacks
-        return np.asarray(~np.isfinite(value))
+    if operation.output_types[0].startswith("float"):
+        return _narrow_undefined(operation.output_types[0], value)
+    low, high = _range(operation.output_types[0])
+    # To less than a byte ONNX rounds to nearest, to all others it truncates.
+    whole = np.rint(value) if high - low < 16 else np.trunc(value)
     with np.errstate(invalid="ignore"):
-        return np.asarray(~((np.trunc(value) >= float(info.min)) & (np.trunc(value) <= float(info.max))))
+        return np.asarray(~((whole >= low) & (whole <= high)))
+
+
+def _range(name: str) -> tuple[float, float]:
+    """Returns the smallest and the largest number of an integer type, of those that NumPy lacks too."""
+    unsigned, bits = name.startswith("u"), int(name.removeprefix("u").removeprefix("int"))
+    return (0.0, 2.0**bits - 1) if unsigned else (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1)
+
+
+def _narrow_undefined(dtype: str, value: Array) -> Array:
+    """Where there is no number to cast to: no NaN in types of less than 8 bits, no sign in powers of two."""
+    if dtype.startswith(("float6", "float4")):
+        return np.asarray(np.isnan(value))
+    return np.signbit(value) & ~np.isnan(value) if "e8m0" in dtype else np.zeros(value.shape, np.bool_)
 
 
 def _remainder(operation: Operation, main: list[Any], outputs: list[Any], noisy: list[Any]) -> list[Any]:
@@ -49,5 +67,5 @@ def _remainder(operation: Operation, main: list[Any], outputs: list[Any], noisy:
 
 PLAIN = Jump(when=takes_real)
 """Nothing but a decision: a rounding to whole numbers, a comparison."""
-CAST = Jump(when=_to_integer, undefined=_cast_undefined)
+CAST = Jump(when=_to_grid, undefined=_cast_undefined)
 REMAINDER = Jump(when=takes_real, continuous=_remainder)

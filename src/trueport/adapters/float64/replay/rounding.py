@@ -101,7 +101,7 @@ class Rounding:
         if operator in dialect.softmax:
             # exp(x - max) is as good as its argument, which is rounded; never as good as x, which a mask may make huge.
             noise = noise + np.abs(value) * unit * (_COMPOSITE_PLACES + np.abs(np.log(np.abs(value) + 1e-300)))
-        if operator in dialect.additive and len(arguments) == 2:
+        if operator in dialect.additive and len(arguments) == 2 and not operation.attributes.get("broadcast"):
             # A correctly rounded sum is off by no more than its smaller operand: a mask of -3e38 stays itself.
             noise = np.minimum(noise, np.minimum(np.abs(arguments[0]), np.abs(arguments[1])))
         return np.asarray(noise)
@@ -112,9 +112,10 @@ class Rounding:
         operator, dialect = operation.operator, self._dialect
         if index != 0 or operation.nested:
             return None
-        if operator in dialect.pools:
-            terms = max(1, arguments[0].size // max(value.size, 1))
-            return summation_noise(value, np.square(value), terms, unit)
+        if operator in dialect.transforms:
+            length, power = dialect.transforms[operator](operation, arguments, value)
+            factors = 2 * unit * np.sqrt(power)  # each is off by about a last place of one
+            return np.asarray(np.maximum(summation_noise(value, power, length, unit), factors))
         if operator not in dialect.contractions:
             return None
         squared = [np.square(a) if _is_float(a) else a for a in arguments]

@@ -81,19 +81,37 @@ class Replay:
         arithmetic, lost = self._noisy_runs(feeds, main, decisions, number, draws.arithmetic, wide=False)
         meaning, lost_too = self._noisy_runs(feeds, main, decisions, number, draws.meaning, wide=True)
         others = self._alternates(feeds, main, decisions) if draws.arithmetic else []
-        outputs = []
+        outputs, otherwise = [], False
         for i, value in enumerate(main):
             floors = [elementwise_floor(value, _column(value, runs, i)) for runs in (meaning, arithmetic)]
             away = [other[i] for other in others if other is not None and other[i].shape == value.shape]
             unstable = unstable_elements(value, away, floors[1], _column(value, arithmetic, i))
             undecidable = lost or lost_too or len(away) < len(others)
+            otherwise |= undecidable
             if undecidable:
                 unstable = np.ones(value.shape, bool)
             dtype = types[i] if value.dtype.kind in "fc" and types[i] else value.dtype.name
             outputs.append(
                 ReferenceOutput(names[i], dtype, value, floors[0], floors[1], unstable, draws.total, tuple(away))
             )
-        return ReplayedReference(tuple(outputs), tuple(_real(o) for o in outputs), decisions.ties)
+        return ReplayedReference(tuple(outputs), tuple(_real(o) for o in outputs), decisions.ties or otherwise)
+
+    def computed(self, feeds: Mapping[str, Any]) -> int:
+        """Returns how many elements the operators of one run give; 0 where one does not accept its operands."""
+        count = 0
+
+        def tally(operation: Operation, arguments: list[Any], outputs: list[Any]) -> list[Any]:
+            nonlocal count
+            del arguments
+            if not operation.nested:
+                count += sum(v.size for v in outputs if isinstance(v, np.ndarray))
+            return outputs
+
+        try:
+            self._run(feeds, tally)
+        except SourceError:
+            return 0
+        return count
 
     def real(self, feeds: Mapping[str, Any]) -> tuple[Array, ...]:
         """Returns the outputs rounded to their own types.
@@ -212,7 +230,10 @@ class Replay:
     def _alternates(
         self, feeds: Mapping[str, Any], main: list[Array], decisions: Decisions
     ) -> list[list[Array] | None]:
-        """Returns the outputs under the other decisions: none where no decision is near, None for another path."""
+        """Returns the outputs under the other decisions: none where no decision is near, a last None for another path.
+
+        What is undefined may become a size: then the smallest number is refused, and the largest one never tried.
+        """
         margins = decisions.margins()
         if not decisions.any_near(margins):
             return []
@@ -220,9 +241,8 @@ class Replay:
         for number in range(ALTERNATES):
             try:
                 run = flat(self._run(feeds, decisions.pusher(number, margins)))
-            except (OtherPathError, SourceError):
-                found.append(None)
-                continue
+            except (OtherPathError, SourceError, MemoryError):
+                return [*found, None]
             found.append(run if len(run) == len(main) else None)
         return found
 

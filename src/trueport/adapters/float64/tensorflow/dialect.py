@@ -38,10 +38,16 @@ def _transposed(operation: Operation, arguments: list[Any], value: Array) -> int
     return int(math.prod(arguments[1].shape[:-2]) * arguments[1].shape[-1])
 
 
+def _window(operation: Operation, arguments: list[Any], value: Array) -> int:
+    del arguments, value
+    return int(math.prod(operation.attributes["ksize"]))
+
+
 _CONTRACTIONS: dict[str, Terms] = {
     "MatMul": _inner, "BatchMatMul": _inner, "BatchMatMulV2": _inner, "BatchMatMulV3": _inner, "Conv2D": _filter,
     "Conv3D": _filter, "DepthwiseConv2dNative": _depthwise, "Sum": reduced, "Mean": reduced,
     "Cumsum": summed_so_far, "UnsortedSegmentSum": reduced, "SegmentSum": reduced,
+    "AvgPool": _window, "AvgPool3D": _window,
 }  # fmt: skip
 _COMPOSITE = frozenset(
     {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "LRN", "L2Loss", "Einsum", "Conv2DBackpropInput",
@@ -101,8 +107,7 @@ JUMPS = {
 TENSORFLOW = Dialect(
     selects=_selects,
     contractions=_CONTRACTIONS,
-    means=frozenset({"Mean"}),
-    pools=frozenset({"AvgPool", "AvgPool3D"}),
+    means=frozenset({"Mean", "AvgPool", "AvgPool3D"}),
     composite=_COMPOSITE,
     softmax=frozenset({"Softmax"}),
     absolute={"LogSoftmax": 4.0, "SparseSoftmaxCrossEntropyWithLogits": 4.0, "SoftmaxCrossEntropyWithLogits": 4.0},

@@ -62,6 +62,12 @@ class TensorFlowEngine:
         """The number of elements of its weights and constants."""
         return sum(int(np.size(c.value)) for c in self._program.constants.values())
 
+    @cached_property
+    def computed(self) -> int:
+        """The number of elements that the operators give at the example."""
+        example = InputSet("example", "example", tuple(leaf.example for leaf in self.leaves))
+        return self._replay.computed(self._feeds(example))
+
     @property
     def given(self) -> Sequence[tuple[Array, ...]]:
         """The further examples."""

@@ -64,7 +64,10 @@ class Recorder:
     Attributes:
         entries: in order.
         complete: False once the limit was exceeded or something cannot be replayed.
+        everything: whether operators on integers are wanted too, which compute the same here as in their own type.
     """
+
+    everything = False
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []

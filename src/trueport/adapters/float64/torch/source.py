@@ -60,6 +60,11 @@ class TorchSource:
         return sum(t.numel() for t in (*model.parameters(), *model.buffers()))
 
     @property
+    def computed(self) -> int:
+        """Nothing: the tape of a run is not yet there when the input sets are chosen."""
+        return 0
+
+    @property
     def given(self) -> Sequence[tuple[Array, ...]]:
         """The further examples."""
         count = len(self.subject.examples)

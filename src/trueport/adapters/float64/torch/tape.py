@@ -159,6 +159,8 @@ class Tape(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed
             before, local = self._from_integers(call), real
         if before is None or not any(True for _ in tensors_in([real])):
             self._register_trivial(call, real, trivial=trivial)
+            if self._recorder is not None and self._recorder.everything:
+                self._record(self._recorder, call, real)
             return real
         self._register(call, real, before, local if local is not None else real)
         if self._recorder is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -57,6 +58,8 @@ class EagerRecorder(Recorder):
         limit_bytes: what all values together may take.
         module: path of the module that is running; asked at each operator.
     """
+
+    everything = True
 
     def __init__(self, limit_bytes: int, module: Running) -> None:
         super().__init__()
@@ -149,12 +152,11 @@ class NodeRun(fx.Interpreter):  # type: ignore[misc]  # it ships no types
             tensors = [result] if isinstance(result, Tensor) else list(result) if _all_tensors(result) else []
             alone = isinstance(result, Tensor)
             outputs = tuple(n.name if alone else f"{n.name}[{i}]" for i in range(len(tensors)))
+            made, n = outputs or (n.name,), _of_several(n)
             inputs = tuple(arg.name for arg in n.all_input_nodes)
             module = _module_path(n.meta.get("nn_module_stack"))
             source = source_of_stack(n.meta.get("stack_trace") or "")
-            self._nodes.append(
-                TracedNode(n.name, _target(n.target), inputs, outputs or (n.name,), source, module, n.name)
-            )
+            self._nodes.append(TracedNode(n.name, _target(n.target), inputs, made, source, module, n.name))
             for name, tensor in zip(outputs, tensors, strict=True):
                 shadow = self.tape.shadow(tensor)
                 self._kept.add(name, shadow, constant=shadow.constant)
@@ -168,6 +170,12 @@ class NodeRun(fx.Interpreter):  # type: ignore[misc]  # it ships no types
         return TracedRun(
             tuple(self._nodes), kept.values, kept.floors, outputs, frozenset(self._constants), kept.left_out
         )
+
+
+def _of_several(node: fx.Node) -> fx.Node:
+    """Returns the node itself; for one that takes a result out of several, the node that made them."""
+    maker = node.args[0] if node.target is operator.getitem and node.args else None
+    return maker if isinstance(maker, fx.Node) and maker.op == "call_function" else node
 
 
 def _array(tensor: Tensor) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import helper, parser
 
 from trueport.adapters.float64.onnx import Float64Evaluator
 from trueport.adapters.float64.onnx.dialect import ONNX
@@ -101,3 +101,45 @@ def test_a_branch_that_hangs_on_rounding_makes_everything_unstable():
     made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": f32(0.1)}, 0, ALARM)
     assert made.outputs[0].unstable.all()
     assert not Replay(Float64Evaluator(model), ONNX, 0).reference({"x": f32(0.3)}, 0, SCREEN).outputs[0].unstable.any()
+
+
+COUNTED = """
+    <ir_version: 9, opset_import: ["": 20]>
+    g (float x) => (float y) {
+        n = Cast<to = 7>(x)
+        one = Constant<value_float = 1.0>()
+        y = Loop(n, , one) <body = b (int64 i, bool c, float s) => (bool d, float t) { d = Identity(c) t = Add(s, s) }>
+    }"""
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan, 1e30])
+def test_a_loop_whose_number_of_turns_is_undefined_ends(number):
+    model = parser.parse_model(COUNTED)
+    made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": np.asarray(number, np.float32)}, 0, SCREEN)
+    assert made.outputs[0].unstable.all()
+
+
+def test_a_loop_whose_number_of_turns_is_certain_is_stable():
+    model = parser.parse_model(COUNTED)
+    made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": np.asarray(5.5, np.float32)}, 0, SCREEN)
+    assert made.outputs[0].value == 32
+    assert not made.outputs[0].unstable.any()
+
+
+@pytest.mark.parametrize(("number", "open_"), [(np.nan, True), (5.5, False)])
+def test_a_path_that_is_undefined_leaves_the_result_open(number, open_):
+    model = parser.parse_model(COUNTED)
+    made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": np.asarray(number, np.float32)}, 0, SCREEN)
+    assert made.ties is open_
+
+
+@pytest.mark.parametrize(
+    ("code", "inside", "outside"), [(25, 3.4, 3.6), (26, -2.4, -2.6), (21, 15.4, 15.6), (22, 7.4, 7.6)]
+)
+def test_a_cast_beyond_a_type_of_less_than_a_byte_is_undefined(code, inside, outside):
+    model = parser.parse_model('<ir_version: 12, opset_import: ["": 25]> g (float[2] x) => (int8[2] y) { z = Cast(x) }')
+    graph = model.graph
+    graph.node[0].attribute.append(helper.make_attribute("to", code))
+    graph.node.append(helper.make_node("Cast", ["z"], ["y"], to=3))
+    made = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": f32(inside, outside)}, 0, SCREEN)
+    assert made.outputs[0].unstable.tolist() == [False, True]

@@ -101,3 +101,103 @@ def test_noise_depends_on_seed_and_number_only():
     first = floor("(float[20] x) => (float[20] y) { y = Sin(x) }", x=x)
     second = floor("(float[20] x) => (float[20] y) { y = Sin(x) }", x=x)
     assert np.array_equal(first.arithmetic_floor, second.arithmetic_floor)
+
+
+# ---------------------------------------------------------------------- sums against sums in single precision
+
+
+def _shuffled_errors(products, total, rng):
+    """The root mean square error of float32 sums of rounded products in random orders; terms along the last axis."""
+    terms = products.astype(np.float32)
+    sums = [np.cumsum(rng.permuted(terms, axis=-1), axis=-1, dtype=np.float32)[..., -1] for _ in range(50)]
+    return np.sqrt(np.mean([np.square(s.astype(np.float64) - total) for s in sums], axis=0))
+
+
+def test_an_average_over_windows_that_overlap_has_the_noise_of_its_terms():
+    x = RNG.standard_normal((1, 1, 40)).astype(np.float32)
+    output = floor("(float[1,1,40] x) => (float[1,1,32] y) { y = AveragePool<kernel_shape = [9]>(x) }", x=x)
+    windows = np.lib.stride_tricks.sliding_window_view(x[0, 0].astype(np.float64), 9) / 9
+    wanted = _shuffled_errors(windows, output.value[0, 0], np.random.default_rng(1))
+    ratio = output.arithmetic_floor[0, 0] / wanted
+    assert 0.5 < np.median(ratio) < 3
+    assert ratio.min() > 0.3
+
+
+def test_columns_that_are_added_into_an_image_have_the_noise_of_a_sum():
+    x = RNG.standard_normal((1, 25, 36)).astype(np.float32)
+    output = floor(
+        "(float[1,25,36] x) => (float[1,1,10,10] y) <int64[2] i = {10, 10}, int64[2] b = {5, 5}>"
+        " { y = Col2Im(x, i, b) }",
+        x=x,
+    )
+    inner = output.arithmetic_floor[0, 0, 4:6, 4:6]
+    assert (inner > 3 * U).all()
+    assert (inner < 30 * U).all()
+
+
+@pytest.mark.parametrize("operator", ["ScatterElements", "ScatterND"])
+def test_many_updates_of_one_element_have_the_noise_of_a_sum(operator):
+    half = RNG.standard_normal(32)
+    updates = np.concatenate([half, 1e-3 - half]).astype(np.float32)
+    where = "int64[64]" if operator == "ScatterElements" else "int64[64,1]"
+    zeros = ", ".join("0" for _ in range(64))
+    text = f'<float[2] x = {{0, 1}}, {where} i = {{{zeros}}}> {{ y = {operator}<reduction = "add">(x, i, u) }}'
+    output = floor(f"(float[64] u) => (float[2] y) {text}", u=updates)
+    wanted = _shuffled_errors(updates.astype(np.float64)[None], output.value[:1], np.random.default_rng(1))
+    assert 0.3 < output.arithmetic_floor[0] / wanted[0] < 3
+    assert output.arithmetic_floor[1] <= 2 * U
+
+
+@pytest.mark.parametrize("text", ["y = ReduceProd<keepdims = 0>(x)", "c = CumProd(x, a) y = Slice(c, s, e)"])
+def test_a_product_of_many_factors_is_rounded_as_often(text):
+    x = RNG.uniform(0.9, 1.1, 200).astype(np.float32)
+    model = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": 26]> g (float[200] x) => (float[] y) '
+        f"<int64 a = {{0}}, int64[1] s = {{199}}, int64[1] e = {{200}}> {{ {text} }}"
+    )
+    output = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": x}, 0, ALARM).outputs[0]
+    relative = float((output.arithmetic_floor / np.abs(output.value)).max())
+    assert U * np.sqrt(200) / 4 < relative < U * 200
+
+
+def test_a_transform_that_vanishes_is_only_as_good_as_its_factors():
+    x = RNG.standard_normal((1, 16, 1)).astype(np.float32)
+    output = floor("(float[1,16,1] x) => (float[1,16,2] y) { y = DFT(x) }", x=x)
+    size = float(np.sqrt(np.square(x.astype(np.float64)).sum()))
+    assert output.value[0, 8, 1] == 0
+    assert (output.arithmetic_floor > U * size / 2).all()
+    assert (output.arithmetic_floor < 20 * U * size).all()
+
+
+def test_a_transform_of_frames_has_the_noise_of_each_frame():
+    x = np.concatenate([RNG.standard_normal(32), 1000 * RNG.standard_normal(32)]).astype(np.float32)[None]
+    text = "<int64 s = {32}, float[32] w = {" + ", ".join(["0.5"] * 32) + "}> { y = STFT(x, s, w) }"
+    output = floor(f"(float[1,64] x) => (float[1,2,17,2] y) {text}", x=x)
+    first, second = output.arithmetic_floor[0, 0], output.arithmetic_floor[0, 1]
+    assert output.value[0, 0, 16, 1] == 0
+    assert first.min() > U
+    assert first.max() < 50 * U
+    assert 100 < second.min() / first.min() < 10_000
+
+
+def test_a_causal_convolution_has_the_noise_of_a_sum():
+    x, w = RNG.standard_normal((1, 2, 64)).astype(np.float32), RNG.standard_normal((2, 1, 4)).astype(np.float32)
+    model = parser.parse_model(
+        '<ir_version: 13, opset_import: ["": 27]> g (float[1,2,64] x, float[2,1,4] w) => (float[1,2,64] y) '
+        "{ y, s = CausalConvWithState(x, w) }"
+    )
+    output = Replay(Float64Evaluator(model), ONNX, 0).reference({"x": x, "w": w}, 0, ALARM).outputs[0]
+    padded = np.concatenate([np.zeros((2, 3)), x[0]], 1).astype(np.float64)
+    products = np.lib.stride_tricks.sliding_window_view(padded, 4, 1) * w.astype(np.float64)
+    wanted = _shuffled_errors(products, products.sum(-1), np.random.default_rng(1))
+    ratio = output.arithmetic_floor[0] / np.maximum(wanted, 1e-12)
+    assert ratio[wanted > 0].min() > 0.5
+    assert np.median(ratio[wanted > 0]) < 30
+
+
+@pytest.mark.parametrize("operator", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+def test_a_window_is_as_good_as_the_cosines_of_which_it_is_the_difference(operator):
+    size = np.asarray(16, np.int64)
+    output = floor(f"(int64 n) => (float[16] y) {{ y = {operator}<periodic = 0>(n) }}", n=size)
+    assert (output.arithmetic_floor > U / 2).all()
+    assert (output.arithmetic_floor < 10 * U).all()

@@ -6,7 +6,6 @@ import numpy as np
 
 from trueport.adapters.float64.onnx.dtypes import Array
 from trueport.adapters.float64.onnx.kernels import activation, normalization, reduction
-from trueport.adapters.float64.onnx.kernels.pytorch import product
 from trueport.adapters.float64.onnx.registry import Call, kernel
 
 MICROSOFT = "com.microsoft"
@@ -37,18 +36,6 @@ def fast_gelu(call: Call, x: Array, bias: Array | None = None) -> Array:
 def quick_gelu(call: Call, x: Array) -> Array:
     """Returns x sigmoid(alpha x)."""
     return x * activation.sigmoid(call.attributes.get("alpha", float(np.float32(1.702))) * x)
-
-
-def _without_batch_transposition(call: Call) -> bool:
-    return not (call.attributes.get("transBatchA", 0) or call.attributes.get("transBatchB", 0))
-
-
-@kernel("FusedMatMul", domain=MICROSOFT, supports=_without_batch_transposition)
-def fused_matmul(call: Call, a: Array, b: Array) -> Array:
-    """Returns alpha A' B', each factor transposed if asked for."""
-    left = np.swapaxes(a, -1, -2) if call.attributes.get("transA", 0) and a.ndim > 1 else a
-    right = np.swapaxes(b, -1, -2) if call.attributes.get("transB", 0) and b.ndim > 1 else b
-    return np.asarray(product(left, right) * call.attributes.get("alpha", 1.0))
 
 
 def _epsilon(call: Call, default: float) -> float:

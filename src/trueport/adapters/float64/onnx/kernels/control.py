@@ -51,9 +51,51 @@ def sequence_map(call: Call, bodies: Bodies, first: list[Any], *others: Any) -> 
     return tuple(collected)
 
 
-@kernel("Scan", selects=True, control=True, supports=lambda call: call.opset >= 9)
-def scan(call: Call, bodies: Bodies, *inputs: Array) -> tuple[Any, ...]:
-    """Returns the state after the last slice of the scanned inputs, then the values collected for each."""
+@kernel("Scan", selects=True, control=True)
+def scan(call: Call, bodies: Bodies, *inputs: Any) -> tuple[Any, ...]:
+    """Returns the state after the last slice of the scanned inputs, then the values collected for each.
+
+    Before operator set 9 this is done for each element of a batch, as far as its own length goes.
+    """
+    return _scan(call, bodies, inputs) if call.opset >= 9 else _scan_batch(call, bodies, inputs[0], inputs[1:])
+
+
+def _scan_batch(call: Call, bodies: Bodies, lengths: Array | None, inputs: tuple[Array, ...]) -> tuple[Any, ...]:
+    n_scanned = call.attributes["num_scan_inputs"]
+    n_state = len(inputs) - n_scanned
+    backward = call.attributes.get("directions") or [0] * n_scanned
+    scanned = inputs[n_state:]
+    longest = scanned[0].shape[1]
+    results: list[list[Any]] = [[] for _ in range(call.n_outputs)]
+    for element in range(scanned[0].shape[0]):
+        length = longest if lengths is None else int(lengths[element])
+        own = [x[element, :length] for x in scanned]
+        slices = [np.flip(x, 0) if reverse else x for x, reverse in zip(own, backward, strict=True)]
+        state, collected = _steps(bodies, [x[element] for x in inputs[:n_state]], slices, call.n_outputs - n_state)
+        found = [*state, *(_filled(call, n_state + i, values, longest) for i, values in enumerate(collected))]
+        for values, value in zip(results, found, strict=True):
+            values.append(value)
+    return tuple(_stack(call, i, values, 0) for i, values in enumerate(results))
+
+
+def _filled(call: Call, output: int, values: list[Any], longest: int) -> Array:
+    """Returns collected values, with zeros where a sequence is shorter than the longest."""
+    stacked = _stack(call, output, values, 0)
+    return np.concatenate([stacked, np.zeros((longest - len(values), *stacked.shape[1:]), dtype=stacked.dtype)])
+
+
+def _steps(bodies: Bodies, state: list[Any], slices: list[Array], count: int) -> tuple[list[Any], list[list[Any]]]:
+    """Returns the state after all steps, and what was collected in each."""
+    collected: list[list[Any]] = [[] for _ in range(count)]
+    for step in range(slices[0].shape[0]):
+        results = bodies["body"](*state, *(np.asarray(x[step, ...]) for x in slices))
+        for values, value in zip(collected, results[len(state) :], strict=False):
+            values.append(value)
+        state = list(results[: len(state)])
+    return state, collected
+
+
+def _scan(call: Call, bodies: Bodies, inputs: tuple[Array, ...]) -> tuple[Any, ...]:
     attributes = call.attributes
     n_scanned = attributes["num_scan_inputs"]
     state, scanned = list(inputs[: len(inputs) - n_scanned]), inputs[len(inputs) - n_scanned :]
@@ -64,12 +106,7 @@ def scan(call: Call, bodies: Bodies, *inputs: Array) -> tuple[Any, ...]:
         np.flip(np.moveaxis(x, axis, 0), 0) if reverse else np.moveaxis(x, axis, 0)
         for x, axis, reverse in zip(scanned, axes, backward, strict=True)
     ]
-    collected: list[list[Any]] = [[] for _ in range(n_collected)]
-    for step in range(slices[0].shape[0]):
-        results = bodies["body"](*state, *(x[step, ...] for x in map(np.asarray, slices)))
-        state = results[: len(state)]
-        for values, value in zip(collected, results[len(state) :], strict=False):
-            values.append(value)
+    state, collected = _steps(bodies, state, slices, n_collected)
     out_axes = attributes.get("scan_output_axes") or [0] * n_collected
     out_backward = attributes.get("scan_output_directions") or [0] * n_collected
     outputs = []

@@ -135,3 +135,32 @@ def deform_conv(
     weights = w.reshape(groups, w.shape[0] // groups, -1)
     result: Array = np.matmul(weights, grouped).reshape(batch, w.shape[0], out_h, out_w)
     return result if b is None else result + channels_first(b, 4)
+
+
+@kernel("MaxRoiPool", selects=True)
+def max_roi_pool(call: Call, x: Array, rois: Array) -> Array:
+    """Returns the largest element of each cell of a grid over each region, 0 where a cell is empty.
+
+    As Fast R-CNN defines it (Girshick, 2015): corners are rounded to whole elements, away from zero in the middle, and
+    belong to the region; cells overlap.
+    """
+    height, width = call.attributes["pooled_shape"]
+    scale = call.attributes.get("spatial_scale", 1.0)
+    result = np.zeros((len(rois), x.shape[1], height, width))
+    for number, roi in enumerate(rois):
+        image = x[int(roi[0])]
+        left, top, right, bottom = (int(np.floor(abs(c * scale) + 0.5) * np.sign(c)) for c in roi[1:])
+        rows = _cells(top, bottom, height, x.shape[2])
+        columns = _cells(left, right, width, x.shape[3])
+        for i, (y0, y1) in enumerate(rows):
+            for j, (x0, x1) in enumerate(columns):
+                if y1 > y0 and x1 > x0:
+                    result[number, :, i, j] = image[:, y0:y1, x0:x1].max(axis=(1, 2))
+    return result
+
+
+def _cells(first: int, last: int, count: int, size: int) -> list[tuple[int, int]]:
+    """Returns where each cell of a region begins and ends, within the image."""
+    step = max(last - first + 1, 1) / count
+    ends = [(int(np.floor(i * step)) + first, int(np.ceil((i + 1) * step)) + first) for i in range(count)]
+    return [(min(max(a, 0), size), min(max(b, 0), size)) for a, b in ends]

@@ -63,6 +63,8 @@ def non_zero(call: Call, x: Array) -> Array:
 def one_hot(call: Call, indices: Array, depth: Array, values: Array) -> Array:
     """Returns the on-value at each index along a new axis, else the off-value; indices out of range have none."""
     count = int(depth.reshape(-1)[0])
+    if count < 0:
+        raise ValueError(f"expected a depth that is not negative, got {count}")
     axis = call.attributes["axis"]
     wanted = indices.astype(np.int64) if indices.dtype.kind == "f" else indices
     inside = (wanted >= -count) & (wanted < count)

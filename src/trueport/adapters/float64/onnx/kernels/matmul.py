@@ -19,9 +19,9 @@ def matmul(call: Call, a: Array, b: Array) -> Array:
 @kernel("Gemm")
 def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
     """Returns alpha A' B' + beta C."""
-    alpha, beta = call.attributes["alpha"], call.attributes["beta"]
-    left = a.T if call.attributes["transA"] else a
-    right = b.T if call.attributes["transB"] else b
+    alpha, beta = call.attributes.get("alpha", 1.0), call.attributes.get("beta", 1.0)
+    left = a.T if call.attributes.get("transA", 0) else a
+    right = b.T if call.attributes.get("transB", 0) else b
     result = product(left, right)
     if alpha != 1.0:
         result = result * alpha

@@ -6,20 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from trueport.adapters.float64.onnx.dtypes import Array
+from trueport.adapters.float64.onnx.dtypes import Array, held_dtype
 from trueport.adapters.float64.onnx.kernels.convolution import conv
+from trueport.adapters.float64.onnx.narrow import NARROW, rounded
 from trueport.adapters.float64.onnx.registry import Call, kernel
 
-_INTEGERS = frozenset({"int8", "uint8", "int16", "uint16"})
+_LIMITS = {
+    f"{sign}int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if sign == "" else (0, 2**bits - 1)
+    for sign in ("", "u")
+    for bits in (2, 4, 8, 16)
+}
 
 
-def _gives_integers(call: Call) -> bool:
-    """Whether the result is of a whole-byte integer type; four-bit integers and eight-bit floats are not covered."""
-    return call.output_types[0] in _INTEGERS
+def _gives_quantized(call: Call) -> bool:
+    """Whether the result is of an integer type of up to 16 bits or a float type of up to 8."""
+    return call.output_types[0] in _LIMITS or call.output_types[0] in NARROW
 
 
-def _takes_integers(call: Call) -> bool:
-    return call.input_types[0] in _INTEGERS | {"int32"}
+def _takes_quantized(call: Call) -> bool:
+    return call.input_types[0] in _LIMITS or call.input_types[0] in NARROW or call.input_types[0] == "int32"
 
 
 def _spread(call: Call, value: Array, shape: tuple[int, ...]) -> Array:
@@ -35,19 +40,26 @@ def _spread(call: Call, value: Array, shape: tuple[int, ...]) -> Array:
     return value.reshape(wide)
 
 
-def _saturated(value: Array, dtype: str) -> Array:
-    limits = np.iinfo(dtype)
-    return np.clip(value, limits.min, limits.max).astype(dtype)
+def _quantized(value: Array, zero: Array | float, dtype: str, *, saturate: bool = True) -> Array:
+    """Returns numbers of a quantized type: integers are rounded before the zero point is added, floats behind."""
+    if dtype in NARROW:
+        return rounded(np.asarray(value + zero), dtype, saturate=saturate)
+    # Through int32, because NumPy converts to types of less than a byte from no float type.
+    return np.clip(np.rint(value) + zero, *_LIMITS[dtype]).astype(np.int32).astype(held_dtype(dtype))
 
 
-@kernel("QuantizeLinear", supports=_gives_integers)
+@kernel("QuantizeLinear", supports=_gives_quantized)
 def quantize_linear(call: Call, x: Array, scale: Array, zero_point: Array | None = None) -> Array:
-    """Returns x / scale, rounded half to even, plus the zero point, within the range of the type."""
+    """Returns x / scale, rounded half to even, plus the zero point, within the range of the type.
+
+    The type in which the operator is told to divide is not that of this evaluation, which divides in float64.
+    """
     zero = 0.0 if zero_point is None else _spread(call, zero_point, x.shape).astype(np.float64)
-    return _saturated(np.rint(x / _spread(call, scale, x.shape)) + zero, call.output_types[0])
+    saturate = bool(call.attributes.get("saturate", 1))
+    return _quantized(x / _spread(call, scale, x.shape), zero, call.output_types[0], saturate=saturate)
 
 
-@kernel("DequantizeLinear", supports=_takes_integers)
+@kernel("DequantizeLinear", supports=_takes_quantized)
 def dequantize_linear(call: Call, x: Array, scale: Array, zero_point: Array | None = None) -> Array:
     """Returns (x - zero point) * scale."""
     zero = 0.0 if zero_point is None else _spread(call, zero_point, x.shape).astype(np.float64)
@@ -66,7 +78,7 @@ def dynamic_quantize_linear(call: Call, x: Array) -> tuple[Array, Array, Array]:
 
 
 def _requantized(total: Array, factor: Array | float, zero: Array, dtype: str) -> Array:
-    return _saturated(np.rint(total * factor) + np.asarray(zero, np.float64), dtype)
+    return _quantized(np.asarray(total * factor), zero.astype(np.float64), dtype)
 
 
 def _rows(value: Array) -> Array:
@@ -74,7 +86,7 @@ def _rows(value: Array) -> Array:
     return value.reshape(()) if value.size == 1 else value[..., None] if value.ndim == 1 else value
 
 
-@kernel("QLinearMatMul", supports=_gives_integers)
+@kernel("QLinearMatMul", supports=_gives_quantized)
 def quantized_matmul(
     call: Call, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, b_zero: Array,
     y_scale: Array, y_zero: Array,
@@ -86,7 +98,7 @@ def quantized_matmul(
     return _requantized(np.asarray(left @ right), factor, y_zero, call.output_types[0])
 
 
-@kernel("QLinearConv", supports=_gives_integers)
+@kernel("QLinearConv", supports=_gives_quantized)
 def quantized_conv(
     call: Call, x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, w_zero: Array,
     y_scale: Array, y_zero: Array, b: Array | None = None,

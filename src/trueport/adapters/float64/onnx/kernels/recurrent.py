@@ -125,6 +125,11 @@ def _run(
     if batch_first:
         x = np.swapaxes(x, 0, 1)
         initial = [None if part is None else np.swapaxes(part, 0, 1) for part in initial]
+    expected = (len(layers), x.shape[1], hidden)
+    for part in initial:
+        if part is not None and part.shape != expected:
+            # NumPy would repeat one state for every sequence; the standard does not.
+            raise ValueError(f"expected an initial state of shape {list(expected)}, got {list(part.shape)}")
     backward_first = call.attributes.get("direction", "forward") == "reverse"
     outputs, states = [], []
     for d, layer in enumerate(layers):

@@ -72,6 +72,8 @@ def split(call: Call, x: Array, sizes: Array | None = None) -> list[Array]:
     axis = call.attributes["axis"]
     total = x.shape[axis]
     step = 1 if sizes is None else int(sizes.reshape(-1)[0]) if sizes.ndim == 0 else 0
+    if sizes is not None and not step and int(sizes.sum()) != total:
+        raise ValueError(f"parts {np.asarray(sizes).tolist()} of a dimension of size {total}")
     bounds = np.arange(step, total, step) if step else np.cumsum(np.asarray(sizes))[:-1]
     pieces = np.split(x, bounds, axis)
     if sizes is None and not call.attributes["keepdims"]:
