@@ -22,14 +22,12 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from evaluation.wording import machine, table
 
+from benchmarks.pages import PAGE, ROOT, with_section
 from trueport.core.versions import package_versions
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
 NAMES = ("mlp", "cnn", "encoder_layer", "lstm", "attention")
 SIDES = ("check", "verify")
 GOALS = {"warm": 1.0, "cold": 1.5}
@@ -167,7 +165,7 @@ HEAD = ("", "model", "check, wall s", "verify, wall s", "check, CPU s", "verify,
 
 
 def page(measured: dict[str, Times], rounds: dict[str, int], help_s: float, load: float) -> str:
-    """Returns the page of the documentation."""
+    """Returns the section of the documentation."""
     where = machine()
     versions = package_versions("torch", "onnx", "onnxscript", "onnxruntime", "numpy", "scipy")
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -176,7 +174,7 @@ def page(measured: dict[str, Times], rounds: dict[str, int], help_s: float, load
     counted = ", ".join(f"{rounds[kind]} {kind}" for kind in measured)
     goals = ", ".join(f"{kind} at most {goal}x" for kind, goal in GOALS.items())
     return (
-        "# Benchmarks\n\n## A whole check against `torch.onnx.export(verify=True)`\n\n"
+        "## A whole check against `torch.onnx.export(verify=True)`\n\n"
         "What is compared: trueport's whole check (all checkpoints, the default input sets, the measured tolerance, "
         "verdict and stage) and the exporter's own verification (one comparison of the outputs of one input set with "
         "the decomposed program's, by fixed numbers). *Warm* is in a process that has imported everything and seen "
@@ -205,7 +203,7 @@ def main() -> None:
     text = page(measured, rounds, help_s, load)
     print(text)
     if chosen.write:
-        PAGE.write_text(text, encoding="utf-8")
+        PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
 
 
 if __name__ == "__main__":

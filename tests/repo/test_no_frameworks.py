@@ -12,10 +12,12 @@ FRAMEWORKS = ("torch", "tensorflow", "jax", "onnxruntime", "transformers", "onnx
 READS_ONNX = (
     "trueport.onnxgraph.",
     "trueport.testing",
+    "trueport.api.causes",
     "trueport.api.conclude",
     "trueport.api.findings",
     "trueport.api.locate",
     "trueport.api.metric",
+    "trueport.api.observed",
     "trueport.api.save",
     "trueport.api.session",
     "trueport.api.vote",

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trueport.adapters.protocols import Converter, Unseen
+from trueport.api.observed import cause_record, classes_of, evidence_of
 from trueport.api.walk import Walk
 from trueport.bisect.judge import Trial
 from trueport.bisect.road import Attribution, Step
-from trueport.cause import Evidence, Guess, guess
+from trueport.cause import Guess, guess
 from trueport.core.options import CheckOptions
 from trueport.core.result import Finding, NodeRef
 from trueport.core.signature import signature
 from trueport.core.taxonomy import Kind, Stage, Symptom, Verdict
-from trueport.onnxgraph.interface import InterfaceError, read_interface
+from trueport.onnxgraph.interface import read_interface
 from trueport.onnxgraph.validate import first_line
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def collect(
     hidden: Hidden,
 ) -> list[Finding]:
     """Returns all findings, those that explain the verdict first."""
-    maker = _Maker(session, name, attribution, steps)
+    maker = _Maker(session, walk, name, attribution, steps)
     found: list[Finding] = []
     if attribution.step is not None and attribution.verdict in (Verdict.DIVERGENT, Verdict.CRASHED):
         found += _explaining(maker, attribution.step, steps, converter)
@@ -109,9 +110,10 @@ class _Maker:
     """Makes findings that share the check's converter and signature fields."""
 
     def __init__(
-        self, session: Session, converter: str | None, attribution: Attribution, steps: Sequence[Step]
+        self, session: Session, walk: Walk, converter: str | None, attribution: Attribution, steps: Sequence[Step]
     ) -> None:
         self.session = session
+        self.walk = walk
         self.steps = steps
         self.converter = converter
         self.attribution = attribution
@@ -139,7 +141,7 @@ class _Maker:
         )  # fmt: skip
         details = dict(evidence or {})
         if cause is not None:
-            details["cause_is_a_guess"] = cause.because
+            details |= cause_record(cause)
         return Finding(
             identity, kind, material, symptom, stage, cause.cause if cause else None, message, nodes, inputs, details
         )
@@ -157,14 +159,14 @@ def _explaining(maker: _Maker, step: Step, steps: Sequence[Step], converter: Con
         return [_raised(maker, step, step.error, converter)]
     refused = step.facts.get("refused")
     if isinstance(refused, BaseException):
-        return [_failed(maker, step, refused, "", steps)]
+        return [_failed(maker, step, refused, "")]
     if step.stage is Stage.VALIDATION:
         return [_rejected(maker, step, steps)]
     failures = step.judgement.failures
     found = []
     crash = next((t for t in failures if t.error is not None), None)
     if crash is not None and crash.error is not None:
-        found.append(_failed(maker, step, crash.error, crash.inputs.label, steps))
+        found.append(_failed(maker, step, crash.error, crash.inputs.label))
     by_kind: dict[Kind, Trial] = {}
     for trial in failures:
         worst = trial.worst
@@ -179,41 +181,7 @@ def _explaining(maker: _Maker, step: Step, steps: Sequence[Step], converter: Con
 
 
 def _guess(maker: _Maker, step: Step, kind: Kind, error: BaseException | None, **known: Any) -> Guess:
-    trials = step.judgement.trials
-    failing = [t for t in trials if t.bad and t.counts]
-    fine = [t for t in trials if not t.bad]
-    only_away = bool(failing) and any(t.inputs.regime == "example" for t in fine)
-    only_sizes = only_away and all(t.inputs.regime == "size" for t in failing)
-    misused = known.pop("misused", False) or getattr(maker.session.subject.model, "training", False) is True
-    return guess(
-        Evidence(
-            maker.attribution.verdict,
-            maker.attribution.stage,
-            kind,
-            _classes(error),
-            only_away,
-            only_sizes,
-            misused,
-            optimized=_level(maker, step),
-            **known,
-        )
-    )
-
-
-def _level(maker: _Maker, step: Step) -> str:
-    """The first level of the runtime that fails, where a lower one does not."""
-    levels = [s for s in maker.steps if s.stage is Stage.RUNTIME]
-    return step.name if step in levels and levels[0] is not step and not levels[0].bad else ""
-
-
-def _classes(error: BaseException | None) -> tuple[str, ...]:
-    names = []
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        names.append(type(error).__name__)
-        error = error.__cause__ or error.__context__
-    return tuple(names)
+    return guess(evidence_of(maker.session, maker.walk, maker.steps, step, maker.attribution, kind, error, **known))
 
 
 def _raised(maker: _Maker, step: Step, error: BaseException, converter: Converter) -> Finding:
@@ -223,11 +191,12 @@ def _raised(maker: _Maker, step: Step, error: BaseException, converter: Converte
         root = root.__cause__
     place = f" at {nodes[0].op_type or 'the model'} ({nodes[0].source})" if nodes and nodes[0].source else ""
     message = f"{step.stage} raised {type(root).__name__}{place}: {first_line(root)}"
+    cause = _guess(maker, step, Kind.EXCEPTION, error, operators=[n.op_type for n in nodes])
     return maker.make(
         Kind.EXCEPTION, message, material=True, symptom=Symptom.CRASH, stage=maker.attribution.stage,
-        cause=_guess(maker, step, Kind.EXCEPTION, error), nodes=nodes, inputs="example",
+        cause=cause, nodes=nodes, inputs="example",
         exception=f"{type(root).__module__}.{type(root).__qualname__}",
-        evidence={"exception": _classes(error), "traceback": _tail(error)},
+        evidence={"exception": classes_of(error), "traceback": _tail(error)},
     )  # fmt: skip
 
 
@@ -235,20 +204,17 @@ def _tail(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))[-4000:]
 
 
-def _failed(maker: _Maker, step: Step, error: BaseException, inputs: str, steps: Sequence[Step]) -> Finding:
+def _failed(maker: _Maker, step: Step, error: BaseException, inputs: str) -> Finding:
     """A checkpoint that raised on an input set, or a runtime that refused the file."""
     operator = step.facts.get("no_kernel")
     kernel = operator is not None
     where = f" on input '{inputs}'" if inputs else " when it loads the file"
     message = f"{step.name} raised {type(error).__name__}{where}: {first_line(error)}"
-    misused = isinstance(error, InterfaceError) and any(
-        s.complaints for s in steps if s.stage is Stage.VALIDATION
-    )  # a name used twice, which the checker rejects as well
     kind = Kind.NO_KERNEL if kernel else Kind.EXCEPTION
     return maker.make(
         kind, message, material=True, symptom=Symptom.CRASH, stage=maker.attribution.stage,
-        cause=_guess(maker, step, kind, error, no_kernel=kernel, misused=misused), inputs=inputs,
-        exception=f"{type(error).__module__}.{type(error).__qualname__}", evidence={"exception": _classes(error)},
+        cause=_guess(maker, step, kind, error), inputs=inputs,
+        exception=f"{type(error).__module__}.{type(error).__qualname__}", evidence={"exception": classes_of(error)},
         nodes=(NodeRef("", operator),) if operator else (),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from trueport.adapters import runtimes as runtime_registry
 from trueport.adapters.engines import source_engine
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.protocols import Converter, ConverterOptions, Runtime, Unseen
-from trueport.api import conclude, locate, metric, save, vote
+from trueport.api import causes, conclude, locate, metric, save, vote
 from trueport.api.walk import Walk
 from trueport.bisect.references import References, collect, draw_until_comparable
 from trueport.core.errors import UsageError
@@ -133,10 +133,12 @@ class Session:
             elapsed_s=spent_s + time.perf_counter() - started,
         )  # fmt: skip
         made = metric.with_metric(made, self, walk.file, runtime)
-        if self.options.locate and made.verdict in (Verdict.DIVERGENT, Verdict.CRASHED):
-            # The verdict stands; a process that is lost in the search must not take it along.
-            self.emit({"event": "locating", "check": _plain(made)})
-            made = locate.located(self, walk, steps, made, runtime)
+        if made.verdict in (Verdict.DIVERGENT, Verdict.CRASHED):
+            if self.options.locate:
+                # The verdict stands; a process that is lost in the search must not take it along.
+                self.emit({"event": "locating", "check": _plain(made)})
+                made = locate.located(self, walk, steps, made, runtime)
+            made = causes.explained(self, walk, steps, made)
         return vote.Voter(made, steps)
 
     def _converter(self, name: str | None) -> Converter:

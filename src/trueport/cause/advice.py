@@ -17,7 +17,7 @@ class Circumstances:
     Attributes:
         converter: by name, or None.
         axes: `input axis N` of the axes that may have other sizes.
-        parts: passes, rules or transformers that were found to be at fault: switching them off cures.
+        parts: passes, rules or transformers that cure the failure when nothing but them is switched off.
         without_gradients: the same conversion succeeds without gradients.
         frozen_axis: what is said of an axis that was asked to be dynamic and is fixed in the file; '' for none.
     """
@@ -68,9 +68,10 @@ def _of_sizes(circumstances: Circumstances) -> str:
     argument = {"torch-dynamo": "dynamic_shapes", "torch-script": "dynamic_axes"}.get(circumstances.converter or "")
     if argument is None or not circumstances.axes:
         return ""
+    named = _listed(circumstances.axes)
     return (
-        f"a size of the example is baked in; {argument} names {_listed(circumstances.axes)}, and the file works for no "
-        "other size there: make the program take the size from its input"
+        f"a size of the example is baked in although {argument} names {named}: make the program take the size from its "
+        "input"
     )
 
 

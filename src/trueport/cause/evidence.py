@@ -14,13 +14,15 @@ class Located:
     Attributes:
         operators: that introduce it.
         concerned: what they were made from or into.
-        expected: type and shape of the source's value there, `float32[2,3]`-like; '' where not known.
+        differs: what differs there: a value, a shape, a type; None where not known.
+        expected: type and shape of the source's value there, as it is held; '' where not known.
         got: the same of the candidate's value.
         alone: the value was judged on the source's own values, so that nothing before it is to blame.
     """
 
     operators: tuple[str, ...] = ()
     concerned: tuple[str, ...] = ()
+    differs: Kind | None = None
     expected: str = ""
     got: str = ""
     alone: bool = False

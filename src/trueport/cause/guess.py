@@ -118,7 +118,7 @@ def _tracing(e: Evidence) -> Guess | None:
 def _types(e: Evidence) -> Guess | None:
     if e.kind in (Kind.DTYPE, Kind.DECLARED_TYPE):
         return Guess(Cause.TYPE_TENSOR, "an output has another type than the source's", Confidence.HIGH)
-    if e.located is not None and e.located.alone and _type(e.located.expected) != _type(e.located.got):
+    if e.located is not None and e.located.alone and e.located.differs is Kind.DTYPE:
         told = f"the value at the place is {e.located.got} where the source has {e.located.expected}"
         return Guess(Cause.TYPE_TENSOR, told, Confidence.MEDIUM)
     if e.exceptions and e.exceptions[0] in ("TypeError", "AttributeError"):
@@ -126,12 +126,8 @@ def _types(e: Evidence) -> Guess | None:
     return None
 
 
-def _type(described: str) -> str:
-    return described.partition("[")[0]
-
-
 def _shapes(e: Evidence) -> Guess | None:
-    if e.located is not None and e.located.alone and e.located.expected != e.located.got:
+    if e.located is not None and e.located.alone and e.located.differs in _SHAPE_KINDS:
         told = f"the value at the place is {e.located.got} where the source has {e.located.expected}"
         return Guess(Cause.SHAPE, told, Confidence.HIGH)
     if e.kind in _SHAPE_KINDS:

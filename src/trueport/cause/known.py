@@ -61,6 +61,7 @@ class KnownFault:
         runtimes: the same of the runtime.
         operators: signature; all of these.
         exceptions: signature; all of these.
+        parts: signature; all of these passes or transformers were found to be at fault.
         dtypes: signature; the wrong values have one of these types; any where empty.
     """
 
@@ -75,6 +76,7 @@ class KnownFault:
     runtimes: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     exceptions: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
 
     def fits(self, seen: Sighting) -> bool:
@@ -86,6 +88,7 @@ class KnownFault:
             and (not self.runtimes or seen.runtime in self.runtimes)
             and set(self.operators) <= set(seen.operators)
             and set(self.exceptions) <= set(seen.exceptions)
+            and set(self.parts) <= set(seen.parts)
             and (not self.dtypes or bool(set(self.dtypes) & set(seen.dtypes)))
         )
 

@@ -11,7 +11,7 @@ from trueport.core.taxonomy import Role
 from trueport.core.trace import TracedNode, TracedRun
 from trueport.locate.forced import Faults
 from trueport.locate.frontier import Frontier
-from trueport.oracle.compare import LARGEST_SCORE
+from trueport.oracle.compare import LARGEST_SCORE, describe
 
 GIVEN = "given the source's own values"
 MOST_IN_A_SENTENCE = 5
@@ -48,7 +48,9 @@ def of_faults(faults: Faults, good: TracedRun, bad: Sequence[TracedNode]) -> lis
         evidence = {
             "how": "forced", "value": error.value, "local_score": _finite(c.score), "severity": _finite(severity),
             "expected": c.reference, "got": c.candidate, "index": list(c.index), "wrong_elements": c.wrong,
+            "differs": c.kind, "source_value": describe(good.values[error.pair]), "made": describe(error.computed),
             "replacing_it_cures": faults.cured, "values_judged": faults.judged,
+            "values_left_out": good.left_out,
             "sequence": [n.operator for n in source], "converted_to": [n.operator for n in group],
         }  # fmt: skip
         nodes = _refs(source[::-1], Role.INTRODUCES, c.score)

@@ -36,6 +36,13 @@ def random_operators(model: onnx.ModelProto) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def undefined_operators(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Returns the sorted names of operators in ONNX's own domain that ONNX does not have in any version."""
+    functions = {(f.domain, f.name) for f in model.functions}
+    own = [n for n in all_nodes(model) if n.domain in ("", "ai.onnx") and (n.domain, n.op_type) not in functions]
+    return tuple(sorted({n.op_type for n in own if not onnx.defs.has(n.op_type)}))
+
+
 def _trains(node: onnx.NodeProto, true: set[str]) -> bool:
     return node.op_type == "Dropout" and len(node.input) > 2 and node.input[2] in true
 

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from trueport.core.result import Check, CheckResult, Finding, NodeRef, StageRecord, SubjectInfo
 from trueport.core.taxonomy import Lane, Status, Verdict
+from trueport.report.pages import troubleshooting_page
 from trueport.report.visible import visible
 
 MAX_ALIKE = 3
@@ -149,7 +150,7 @@ def _finding(number: int, finding: Finding, *, verbose: bool) -> Iterator[Render
     if finding.stage is not None:
         title.append(f", {finding.stage}")
     if finding.cause is not None:
-        title.append(f", cause (a guess): {finding.cause}")
+        title.append(f", cause{_guessed(finding)}: {finding.cause}")
     yield title
     yield _indented(Text(visible(finding.message, lines=True)))
     nodes = finding.nodes if verbose else finding.nodes[:MAX_NODES]
@@ -159,9 +160,24 @@ def _finding(number: int, finding: Finding, *, verbose: bool) -> Iterator[Render
         yield _indented(_left_out(len(finding.nodes) - len(nodes), "nodes"))
     if finding.input:
         yield _indented(Text(f"input: {visible(finding.input)}"))
+    for key in ("advice", "known"):
+        if key in finding.evidence:
+            yield _indented(Text(f"{key}: {visible(str(finding.evidence[key]), lines=True)}"))
+    page = troubleshooting_page(finding)
+    if page:
+        yield _indented(Text(f"see: {page}", no_wrap=True, overflow="ignore"))
     if verbose:
         for key, value in sorted(finding.evidence.items()):
+            if key in ("advice", "known"):
+                continue
             yield _indented(Text(f"{visible(key)}: {visible(_evidence(value), lines=True)}", style="dim"))
+
+
+def _guessed(finding: Finding) -> str:
+    """How sure the cause is; results of earlier versions do not say it and hold guesses."""
+    held = finding.evidence.get("cause")
+    sure = isinstance(held, dict) and held.get("confidence") in ("high", "medium")
+    return "" if sure else " (a guess)"
 
 
 def _node(node: NodeRef) -> Text:

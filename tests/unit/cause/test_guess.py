@@ -6,14 +6,22 @@ import itertools
 
 import pytest
 
-from trueport.cause import Evidence, Guess, guess
+from trueport.cause import Confidence, Evidence, Guess, Located, guess
 from trueport.core.taxonomy import Cause, Kind, Stage, Verdict
 
 DIVERGENT, CRASHED = Verdict.DIVERGENT, Verdict.CRASHED
 
 CASES = [
-    (Evidence(CRASHED, Stage.EXPORT, Kind.EXCEPTION, misused=True), Cause.API_MISUSE),
-    (Evidence(DIVERGENT, Stage.LOAD_MODEL, Kind.VALUE, only_away=True, misused=True), Cause.API_MISUSE),
+    (
+        Evidence(CRASHED, Stage.EXPORT, Kind.EXCEPTION, misused="the model is exported in training mode"),
+        Cause.API_MISUSE,
+    ),
+    (
+        Evidence(
+            DIVERGENT, Stage.LOAD_MODEL, Kind.VALUE, only_away=True, misused="the model is exported in training mode"
+        ),
+        Cause.API_MISUSE,
+    ),
     (Evidence(CRASHED, Stage.RUNTIME, Kind.NO_KERNEL, no_kernel=True), Cause.INCOMPATIBILITY_EXTERNAL),
     (
         Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("ConversionError", "DispatchError")),
@@ -50,6 +58,48 @@ CASES = [
     (Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, optimized="at level all"), Cause.ALGORITHM_OPTIMIZATION),
     (Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, ("RuntimeError",)), Cause.OTHER),
     (Evidence(DIVERGENT, None, Kind.VALUE), Cause.OTHER),
+    (Evidence(CRASHED, Stage.OPTIMIZATION, Kind.EXCEPTION, ("KeyError",)), Cause.ALGORITHM_OPTIMIZATION),
+    (Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, ("InvalidArgument",), running=True), Cause.SHAPE),
+    (
+        Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, ("InvalidArgument",), optimized="at level basic"),
+        Cause.ALGORITHM_OPTIMIZATION,
+    ),
+    (
+        Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, ("InvalidArgument",), True, True, running=True),
+        Cause.ALGORITHM_TRACING,
+    ),
+    (Evidence(CRASHED, Stage.VALIDATION, Kind.VALIDATION, foreign=("TruncateMod",)), Cause.INCOMPATIBILITY_EXTERNAL),
+    (Evidence(DIVERGENT, Stage.OPTIMIZATION, Kind.VALUE, opsets=(10, 18)), Cause.INCOMPATIBILITY_INTERNAL),
+    (
+        Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("RuntimeError",), operators=("onnx::Reshape",)),
+        Cause.SHAPE,
+    ),
+    (
+        Evidence(CRASHED, Stage.NODE_CONVERSION, Kind.EXCEPTION, ("RuntimeError",), operators=("aten::amax",)),
+        Cause.INCOMPATIBILITY_EXTERNAL,
+    ),
+    (Evidence(CRASHED, Stage.LOAD_MODEL, Kind.EXCEPTION, ("ValueError",), dynamic=True), Cause.ALGORITHM_TRACING),
+    (Evidence(CRASHED, Stage.LOAD_MODEL, Kind.EXCEPTION, ("ValueError",)), Cause.OTHER),
+    (Evidence(DIVERGENT, Stage.EXPORT, Kind.INPUT_MISSING), Cause.API_MISUSE),
+    (
+        Evidence(
+            DIVERGENT, Stage.NOT_DISTINGUISHABLE, Kind.VALUE, located=Located(("Div",), differs=Kind.VALUE, alone=True)
+        ),
+        Cause.ALGORITHM_LOGIC,
+    ),
+    (Evidence(DIVERGENT, Stage.NOT_DISTINGUISHABLE, Kind.VALUE, located=Located(("Div",))), Cause.OTHER),
+    (
+        Evidence(
+            DIVERGENT, Stage.NODE_CONVERSION, Kind.VALUE, located=Located(("Sum",), differs=Kind.SHAPE, alone=True)
+        ),
+        Cause.SHAPE,
+    ),
+    (
+        Evidence(
+            DIVERGENT, Stage.NODE_CONVERSION, Kind.VALUE, located=Located(("Eq",), differs=Kind.DTYPE, alone=True)
+        ),
+        Cause.TYPE_TENSOR,
+    ),
 ]
 
 
@@ -77,3 +127,21 @@ def test_there_is_a_guess_for_all_evidence():
         told = guess(Evidence(verdict, stage, kind, (), away, sizes))
         assert isinstance(told, Guess)
         assert told.cause in Cause
+
+
+def test_the_place_makes_a_cause_surer():
+    thin = Evidence(DIVERGENT, Stage.NODE_CONVERSION, Kind.VALUE)
+    located = Evidence(
+        DIVERGENT, Stage.NODE_CONVERSION, Kind.VALUE, located=Located(("Div",), differs=Kind.VALUE, alone=True)
+    )
+    assert guess(thin).confidence is Confidence.MEDIUM
+    assert guess(located).confidence is Confidence.HIGH
+
+
+def test_what_fits_no_rule_is_a_guess():
+    assert guess(Evidence(DIVERGENT, None, Kind.VALUE)).confidence is Confidence.LOW
+
+
+def test_only_a_refusal_on_running_is_about_shapes():
+    loading = Evidence(CRASHED, Stage.RUNTIME, Kind.EXCEPTION, ("InvalidArgument",))
+    assert guess(loading).cause is Cause.OTHER

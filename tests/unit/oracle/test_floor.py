@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trueport.oracle.floor import PRIOR_DRAWS, elementwise_floor
+from trueport.oracle.floor import PRIOR_DRAWS, Spread, elementwise_floor
 
 
 def _runs(main: np.ndarray, size: np.ndarray | float, count: int = 16, seed: int = 5) -> list[np.ndarray]:
@@ -112,3 +112,20 @@ def test_complex_values_have_a_real_floor():
 def test_every_shape_keeps_its_shape(shape):
     main = np.ones(shape)
     assert elementwise_floor(main, _runs(main, 1e-3, 3)).shape == shape
+
+
+def test_runs_added_one_by_one_give_the_floor_of_all() -> None:
+    rng = np.random.default_rng(1)
+    main = np.where(rng.random((4, 5)) < 0.2, np.inf, rng.standard_normal((4, 5)))
+    spread = Spread(main)
+    runs = [main + 1e-12 * rng.standard_normal(main.shape) for _ in range(3)]
+    for run in runs:
+        spread.add(run)
+    independent = np.square(runs[0] - main) + np.square(runs[2] - main)
+    assert np.array_equal(spread.floor(), elementwise_floor(main, runs))
+    assert (spread.floor()[np.isfinite(main)] > 0).all()
+    assert not spread.floor()[~np.isfinite(independent)].any()
+
+
+def test_without_runs_there_is_no_noise() -> None:
+    assert not Spread(np.ones(3)).floor().any()
