@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-TASKS: tuple[str, ...] = ("kernels", "oracle", "backend", "zoo", "trained")
+TASKS: tuple[str, ...] = ("kernels", "oracle", "backend", "zoo", "trained", "localization")
 """Names of modules in this package, in the order in which they run."""
 
 
