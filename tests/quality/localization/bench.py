@@ -42,6 +42,7 @@ class Fault:
         operator: of the node.
         node: name of the converted node.
         truth: names of the source's nodes that it stands for.
+        before: names of the source's nodes from which those are computed.
         models: what becomes of the ONNX checkpoints; None where the converter itself runs with the fault in it.
         plant: context in which the converter has the fault.
     """
@@ -51,6 +52,7 @@ class Fault:
     operator: str
     node: str
     truth: frozenset[str]
+    before: frozenset[str]
     models: Models | None = None
     plant: Callable[[], AbstractContextManager[Any]] = nullcontext
 
@@ -66,7 +68,8 @@ class Outcome:
         places: number of places.
         ranks: of each fault, the place of its first right node among `nodes`, from 1; 0 where there is none.
         first_of_place: of each fault, whether some place begins with it.
-        strangers: nodes said to introduce an error that stand for none of the faults.
+        strangers: nodes said to introduce an error that stand for none of the faults. Nodes before a fault that are
+            named after it, in the same place, are none: the converter made one of them all.
         how: `forced` or `matched by value`.
         message: of the finding.
         seconds: of the check.
@@ -235,13 +238,20 @@ def outcome(check: Check, faults: Sequence[Fault]) -> Outcome:
     right = [fault.truth | {fault.node} for fault in faults]
     ranks = tuple(_rank(nodes, names) for names in right)
     first = tuple(any(f.nodes and f.nodes[0].name in names for f in told) for names in right)
-    every = frozenset[str]().union(*right)
-    strangers = tuple(n.name for n in nodes if n.role is Role.INTRODUCES and n.name not in every)
+    strangers = tuple(name for finding in told for name in _strangers(finding, faults))
     how = str(told[0].evidence["located"].get("how", "")) if told else ""
     return Outcome(
         check.verdict, check.stage, tuple((n.name, str(n.role)) for n in nodes), len(told), ranks, first, strangers,
         how, told[0].message if told else check.explanation,
     )  # fmt: skip
+
+
+def _strangers(finding: Finding, faults: Sequence[Fault]) -> list[str]:
+    allowed = frozenset[str]().union(*(f.truth | {f.node} for f in faults))
+    for fault in faults:
+        if finding.nodes and finding.nodes[0].name in fault.truth | {fault.node}:
+            allowed |= fault.before
+    return [n.name for n in finding.nodes if n.role is Role.INTRODUCES and n.name not in allowed]
 
 
 def _rank(nodes: Sequence[NodeRef], names: frozenset[str]) -> int:

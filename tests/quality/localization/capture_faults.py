@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.quality.localization.bench import SHOWS, Bench, Fault
-from tests.quality.localization.truth import source_nodes
+from tests.quality.localization.truth import before, source_nodes
 from tests.quality.seeded_faults.fault import replaced
 from trueport.core.taxonomy import Stage
 
@@ -56,7 +56,10 @@ def load_faults(bench: Bench, seed: int) -> Iterator[Fault]:
             site = found[place]
             truth = source_nodes(source, converted, site.value)
             if truth and _shows(bench, start, site):
-                yield Fault(Stage.LOAD_MODEL, str(mutator), site.operator, site.node, truth, plant=site.plant)
+                yield Fault(
+                    Stage.LOAD_MODEL, str(mutator), site.operator, site.node, truth, before(source, truth),
+                    plant=site.plant,
+                )  # fmt: skip
                 break
 
 

@@ -10,7 +10,7 @@ import onnx
 
 from tests.quality.localization.bench import SHOWS, Bench, Fault
 from tests.quality.localization.onnx_mutators import MUTATORS, mutated
-from tests.quality.localization.truth import source_nodes
+from tests.quality.localization.truth import before, source_nodes
 from trueport.adapters.float64.onnx_program import OnnxProgram
 from trueport.core.taxonomy import Stage
 
@@ -39,7 +39,7 @@ def onnx_faults(bench: Bench, stage: Stage, seed: int) -> Iterator[Fault]:
         stage: in whose model the faults begin.
         seed: chooses.
     """
-    rng = np.random.default_rng([seed, 0x706C])
+    rng = np.random.default_rng([seed, *stage.encode()])  # every stage has faults of its own
     starts = _starts(bench, stage)
     if not starts:
         return
@@ -61,7 +61,7 @@ def onnx_faults(bench: Bench, stage: Stage, seed: int) -> Iterator[Fault]:
             tried += 1
             truth = source_nodes(source, converted, node.output[0])
             if truth and _shows(bench, edit):
-                yield Fault(stage, str(mutator), node.op_type, node.name, truth, edit)
+                yield Fault(stage, str(mutator), node.op_type, node.name, truth, before(source, truth), edit)
                 break
 
 

@@ -34,6 +34,19 @@ def source_nodes(source: TracedRun, converted: TracedRun, value: str) -> frozens
     return frozenset(found)
 
 
+def before(run: TracedRun, nodes: frozenset[str]) -> frozenset[str]:
+    """Returns the names of the nodes from which any of these is computed."""
+    made = {output: node for node in run.nodes for output in node.outputs}
+    waiting = [name for node in run.nodes if node.name in nodes for name in node.inputs]
+    found: set[str] = set()
+    while waiting:
+        node = made.get(waiting.pop())
+        if node is not None and node.name not in found:
+            found.add(node.name)
+            waiting += node.inputs
+    return frozenset(found) - nodes
+
+
 def _first(source: TracedRun, converted: TracedRun, name: str) -> str | None:
     value = converted.values.get(name)
     if value is None:
