@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from evaluation.wording import circumstances, machine, table
 from tests.quality.localization.bench import Fault, Outcome, places
 from tests.quality.localization.sample import BENCHES, Key, bench_of, keys, measure_key, pair, stages
+
+from evaluation.wording import circumstances, machine, table
 from trueport.core.taxonomy import Stage
 
 _PAIR, _RIGHT = "pair", "right"

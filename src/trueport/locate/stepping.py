@@ -117,7 +117,7 @@ class _Search:
         for first, pair in self._tries(run, pairs):
             try:
                 found, outputs, _ = self.run({**repaired, **pair})
-            except Exception:  # noqa: BLE001 - a value that does not fit there was the wrong one
+            except Exception:  # noqa: BLE001, S112 - a value that does not fit there was the wrong one
                 continue
             cured = right(outputs)
             if cured and first:
