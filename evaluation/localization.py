@@ -7,6 +7,7 @@ faults are those of `tests/quality/localization`; a fixed sample of them is a te
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.quality.localization.bench import Fault, Outcome, places
@@ -64,8 +65,6 @@ def _told(planted: Sequence[Fault], outcome: Outcome | None) -> dict[str, Any]:
 def write_up(records: list[dict[str, Any]], folder: Any) -> None:
     """Writes `docs/localization.md`."""
     del folder
-    from pathlib import Path
-
     order = {key: place for place, key in enumerate(items())}
     chosen = sorted((r for r in records if r["key"] in order), key=lambda r: order[r["key"]])
     singles = [r for r in chosen if r["measured"]["kind"] == "single" and "ranks" in r["measured"]]

@@ -115,16 +115,19 @@ class _Search:
         best: tuple[int, dict[str, str]] | None = None
         least = len(pairs) + 1  # the pair itself counts as well
         for first, pair in self._tries(run, pairs):
-            try:
-                found, outputs, _ = self.run({**repaired, **pair})
-            except Exception:  # noqa: BLE001, S112 - a value that does not fit there was the wrong one
-                continue
-            cured = right(outputs)
+            found, cured = self._try({**repaired, **pair}, right)
             if cured and first:
                 return pair
             if (cured or len(found) > least) and (best is None or len(found) > best[0]):
                 best = len(found), pair
         return None if best is None else best[1]
+
+    def _try(self, repaired: Mapping[str, str], right: Callable[[Sequence[Any]], bool]) -> tuple[dict[str, str], bool]:
+        try:
+            found, outputs, _ = self.run(repaired)
+            return found, right(outputs)
+        except Exception:  # noqa: BLE001 - a value that does not fit there was the wrong one
+            return {}, False
 
     def _tries(self, run: TracedRun, pairs: Mapping[str, str]) -> Iterator[tuple[bool, dict[str, str]]]:
         """Pairs of values of one shape near the place where the runs part; whether nothing of the source is nearer."""

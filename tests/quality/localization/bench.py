@@ -138,7 +138,7 @@ class Bench:
         self.session = Session(subject, CheckOptions(converters=(converter,), samples=1), lambda _: None)
         self._folder = folder
         self.chosen: dict[Stage, list[Fault]] = {}
-        self._outputs: dict[int, list[Any]] = {}
+        self._outputs: dict[tuple[int, int], list[Any]] = {}
         self.right = self.session.run().checks[0]
         references = self.session.references
         assert references is not None
@@ -185,24 +185,26 @@ class Bench:
         return checkpoint.executable.trace(self.inputs, self.known, draws=0, seed=0, limit_bytes=LIMIT_BYTES)
 
     def change(self, executable: Any, number: int) -> float:
-        """Returns the largest relative change of an output; NaN where it cannot be run or gives no numbers."""
-        right = self._right_outputs(number)
-        try:
-            wrong = executable.evaluate(self.inputs, self.known)
-        except Exception:  # noqa: BLE001 - a fault after which nothing runs is a crash, which is not measured here
-            return float("nan")
-        worst = 0.0
-        for a, b in zip(right, wrong, strict=True):
-            if a.value.shape != b.value.shape:
-                return float("nan")
-            size = float(np.max(np.abs(a.value), initial=1e-30))
-            worst = max(worst, float(np.max(np.abs(a.value - b.value.astype(a.value.dtype)), initial=0.0)) / size)
-        return worst if np.isfinite(worst) else float("nan")
+        """Returns the largest relative change of an output on the example.
 
-    def _right_outputs(self, number: int) -> list[Any]:
-        if number not in self._outputs:
-            self._outputs[number] = self.recorded[number].executable.evaluate(self.inputs, self.known)
-        return self._outputs[number]
+        NaN where one of the input sets cannot be run or gives no numbers: that is a crash, which is not measured here.
+        """
+        assert self.session.references is not None
+        changes = []
+        for place, inputs in enumerate(self.session.references.inputs):
+            try:
+                wrong = executable.evaluate(inputs, self.known)
+            except Exception:  # noqa: BLE001 - whatever it raises, nothing can be compared
+                return float("nan")
+            changes.append(_change(self._right_outputs(number, place), wrong))
+        return changes[0] if np.isfinite(changes).all() else float("nan")
+
+    def _right_outputs(self, number: int, place: int) -> list[Any]:
+        assert self.session.references is not None
+        if (number, place) not in self._outputs:
+            inputs = self.session.references.inputs[place]
+            self._outputs[number, place] = self.recorded[number].executable.evaluate(inputs, self.known)
+        return self._outputs[number, place]
 
     def judge(self, faults: Sequence[Fault]) -> Outcome:
         """Returns what a check says with these faults planted."""
@@ -224,6 +226,16 @@ class Bench:
                     models[number] = changed
         made = Replayed(converters.converter(self.converter), self.recorded, models)
         return self.session._convert_and_run(self.converter, made)[0]  # type: ignore[arg-type]  # a converter by hand
+
+
+def _change(right: Sequence[Any], wrong: Sequence[Any]) -> float:
+    worst = 0.0
+    for a, b in zip(right, wrong, strict=True):
+        if a.value.shape != b.value.shape:
+            return float("nan")
+        size = float(np.max(np.abs(a.value), initial=1e-30))
+        worst = max(worst, float(np.max(np.abs(a.value - b.value.astype(a.value.dtype)), initial=0.0)) / size)
+    return worst
 
 
 def places(check: Check) -> list[Finding]:

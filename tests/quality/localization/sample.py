@@ -127,10 +127,5 @@ def _subject(model: str) -> Subject:
     made = exported.recorded[-1].model
     assert made is not None
     feeds = dict(zip(exported.session.names, (np.asarray(a) for a in exported.inputs.arrays), strict=True))
-    return subject_of_onnx(
-        made,
-        feeds,
-        name=name,
-        sha256="",
-        request=SourceRequest(name, trust_pickle=False, inputs=None, input_shapes={}, seed=0),
-    )
+    request = SourceRequest(name, trust_pickle=False, inputs=None, input_shapes={}, seed=0)
+    return subject_of_onnx(made, feeds, name=name, sha256="", request=request)
