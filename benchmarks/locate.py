@@ -43,7 +43,8 @@ from benchmarks.sides import one_thread
 from trueport.adapters.float64.constants import KnownNumbers
 from trueport.adapters.float64.onnx_program import OnnxProgram
 from trueport.adapters.float64.torch.module import CapturedProgram, to_array
-from trueport.api.locate.meaning import FLOOR_DRAWS, LIMIT_BYTES
+from trueport.api.locate.budget import LIMIT_BYTES
+from trueport.api.locate.meaning import FLOOR_DRAWS
 from trueport.core.options import CheckOptions
 from trueport.core.subject import Example
 from trueport.core.versions import package_versions
