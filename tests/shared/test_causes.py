@@ -75,6 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.shared
+@pytest.mark.timeout(1800)
 def test_causes_are_as_stated(folder: Path) -> None:
     told = failures(folder)
     wrong = [
@@ -87,6 +88,7 @@ def test_causes_are_as_stated(folder: Path) -> None:
 
 
 @pytest.mark.shared
+@pytest.mark.timeout(1800)
 def test_known_faults_are_named_in_their_own_cases_alone(folder: Path) -> None:
     named = {}
     for case, tool, _, check in failures(folder):

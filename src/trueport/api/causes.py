@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from trueport.api.afterlife import with_note
 from trueport.api.observed import cause_record, evidence_of, located_of
 from trueport.api.walk import Walk
 from trueport.bisect.road import Attribution, Step, attribute
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 def explained(session: Session, walk: Walk, steps: Sequence[Step], check: Check) -> Check:
     """Returns a failed check whose findings with a cause say what it rests on, what to do, and which fault it is.
 
+    The verdict and the stage stay as they are, whatever becomes of this.
+
     Args:
         session: of the check.
         walk: of the conversion.
@@ -30,9 +33,13 @@ def explained(session: Session, walk: Walk, steps: Sequence[Step], check: Check)
     if step is None:
         return check
     attribution = Attribution(check.verdict, check.symptom, check.stage, step)
-    found = [
-        _explained(session, walk, steps, attribution, check, f) if f.cause is not None else f for f in check.findings
-    ]
+    try:
+        found = [
+            _explained(session, walk, steps, attribution, check, f) if f.cause is not None else f
+            for f in check.findings
+        ]
+    except Exception as error:  # noqa: BLE001 - the verdict does not hang on its explanation
+        return with_note(check, f"the search for the cause ended with {type(error).__name__}: {error}")
     main = next((f for f in found if f.stage is check.stage and f.cause is not None), None)
     return replace(check, findings=tuple(found), cause=check.cause if main is None else main.cause)
 

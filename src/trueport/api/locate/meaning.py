@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trueport.adapters.protocols import Executable, Followed
+from trueport.api.locate.budget import budget_bytes
 from trueport.bisect.judge import Trial
 from trueport.core.taxonomy import Stage
 from trueport.core.trace import See, TracedNode, TracedRun
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from trueport.api.session import Session
     from trueport.api.walk import Walk
 
-LIMIT_BYTES = 2 * 2**30
-"""What the values of one run may take; nodes whose values do not fit are judged together with those after them."""
 FLOOR_DRAWS = 4
 """Noisy runs behind the floors of the source's values."""
 OWN_DRAWS = 6
@@ -66,6 +66,10 @@ class Meaning:
         frontier = find_frontier(good, bad, self._wrong_outputs(), rounded=wrong.stage is not Stage.LOAD_MODEL)
         return of_frontier(frontier)
 
+    @cached_property
+    def _limit_bytes(self) -> int:
+        return budget_bytes(self.session.options.memory_mb)
+
     @property
     def _inputs(self) -> InputSet:
         return self.trial.inputs
@@ -83,12 +87,12 @@ class Meaning:
     def _good(self, draws: int) -> TracedRun | None:
         right = self.walk.right
         if right is None or right.is_source:
-            return self.session.source.trace(self._inputs, draws=draws, limit_bytes=LIMIT_BYTES)
+            return self.session.source.trace(self._inputs, draws=draws, limit_bytes=self._limit_bytes)
         return self._trace(right.executable, draws)
 
     def _trace(self, executable: Executable, draws: int = 0) -> TracedRun:
         return executable.trace(
-            self._inputs, self.walk.known, draws=draws, seed=self.session.options.seed, limit_bytes=LIMIT_BYTES
+            self._inputs, self.walk.known, draws=draws, seed=self.session.options.seed, limit_bytes=self._limit_bytes
         )
 
     def _forced(self, executable: Followed, good: TracedRun) -> tuple[Faults, list[TracedNode]]:
