@@ -124,7 +124,11 @@ def _shares(measured: Sequence[dict[str, Any]]) -> tuple[str, ...]:
 def _missed(records: Sequence[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     for record in records:
         m = record["measured"]
-        if m["first_of_place"] == [True] * len(m["ranks"]) and not m["strangers"] and m["ranks"][0] == 1:
+        if (
+            m["first_of_place"] == [True] * len(m["ranks"])
+            and not m["strangers"]
+            and (len(m["ranks"]) > 1 or m["ranks"] == [1])
+        ):
             continue
         faults = m["faults"]
         yield (

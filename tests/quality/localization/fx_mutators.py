@@ -42,7 +42,8 @@ def larger_epsilon(node: fx.Node, rng: np.random.Generator) -> bool:
     """A number under a root that is thousand times too large."""
     del rng
     place = _EPSILON.get(_packet(node))
-    return place is not None and place < len(node.args) and _set(node, place, float(node.args[place]) * 1000)  # type: ignore[arg-type]  # a number there
+    value: Any = None if place is None or place >= len(node.args) else node.args[place]
+    return place is not None and value is not None and _set(node, place, float(value) * 1000)
 
 
 def swapped_operands(node: fx.Node, rng: np.random.Generator) -> bool:
