@@ -11,6 +11,7 @@ from trueport.core.taxonomy import Role
 from trueport.core.trace import TracedNode, TracedRun
 from trueport.locate.forced import Faults
 from trueport.locate.frontier import Frontier
+from trueport.locate.suspects import ordered
 from trueport.oracle.compare import LARGEST_SCORE, describe
 
 GIVEN = "given the source's own values"
@@ -53,8 +54,9 @@ def of_faults(faults: Faults, good: TracedRun, bad: Sequence[TracedNode]) -> lis
             "values_left_out": good.left_out,
             "sequence": [n.operator for n in source], "converted_to": [n.operator for n in group],
         }  # fmt: skip
-        nodes = _refs(source[::-1], Role.INTRODUCES, c.score)
-        nodes += _refs(group[::-1], Role.CONCERNED if source else Role.INTRODUCES, c.score)
+        first, rest = ordered(source or group, good.values[error.pair], error.computed)
+        nodes = _refs(first, Role.INTRODUCES, c.score) + _refs(rest, Role.CONCERNED, c.score)
+        nodes += _refs(group[::-1], Role.CONCERNED, c.score) if source else []
         places.append(Place(message, tuple(nodes[:MOST_NODES]), evidence))
     return places
 

@@ -17,10 +17,13 @@ from trueport.bisect.judge import Trial
 from trueport.core.taxonomy import Stage
 from trueport.core.trace import See, TracedNode, TracedRun
 from trueport.inputs.draw import InputSet
+from trueport.locate.counterparts import with_counterparts
 from trueport.locate.forced import Faults, Score, find_faults
 from trueport.locate.frontier import find_frontier
+from trueport.locate.names import NameCheck
 from trueport.locate.pairs import Pairing
 from trueport.locate.places import Place, of_faults, of_frontier
+from trueport.locate.stepping import stepped_pairs
 from trueport.oracle.compare import LARGEST_SCORE, ReferenceOutput, SourceReference, compare_meaning
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.thresholds import THRESHOLDS
@@ -64,7 +67,7 @@ class Meaning:
                 return of_faults(faults, good, nodes)
         bad = self._trace(executable)
         frontier = find_frontier(good, bad, self._wrong_outputs(), rounded=wrong.stage is not Stage.LOAD_MODEL)
-        return of_frontier(frontier)
+        return of_frontier(with_counterparts(frontier, good, bad))
 
     @cached_property
     def _limit_bytes(self) -> int:
@@ -112,9 +115,19 @@ class Meaning:
         def follow(see: See, draw: int | None) -> list[Any]:
             return executable.followed(self._inputs, known, see, draw=draw, seed=seed)
 
-        pairing = Pairing(good, executable.constant_values())
-        follow(pairing.see, None)
-        return find_faults(follow, good, pairing.pairs(), self._scorer(executable)), pairing.nodes
+        names, constants, score = NameCheck(good), executable.constant_values(), self._scorer(executable)
+        follow(names.see, None)
+        marked, pairing = names.following(follow), Pairing(good, constants)
+        marked(pairing.see, None)
+        faults = find_faults(marked, good, pairing.pairs(), score)
+        if not (faults.faults and faults.cured):
+            bad = names.marked(self._trace(executable))
+            pairs = stepped_pairs(
+                marked, good, bad, lambda: Pairing(good, constants), self._wrong_outputs(),
+                lambda outputs: score(outputs) <= THRESHOLDS.meaning,
+            )  # fmt: skip
+            faults = find_faults(marked, good, pairs, score)
+        return faults, pairing.nodes
 
     def score_of(self, executable: Executable) -> float:
         """Returns the largest score of the outputs of an executable, on the input set that shows the failure."""
@@ -123,7 +136,7 @@ class Meaning:
 
     def _scorer(self, executable: Executable) -> Score:
         """Returns what judges outputs of the candidate by the source's, with the candidate's own noise allowed for."""
-        runs: list[list[Any]] = []
+        floors: list[Any] = []
         expected = self._references
 
         def score(outputs: Sequence[Any]) -> float:
@@ -132,14 +145,23 @@ class Meaning:
             plain = max((compare_meaning(r, v).score for r, v in zip(expected, outputs, strict=True)), default=0.0)
             if plain <= THRESHOLDS.meaning:
                 return plain
-            if not runs:  # dear, and for nothing where no value is suspect
-                seed, known = self.session.options.seed, self.walk.known
-                runs.extend(executable.noisy(self._inputs, draws=OWN_DRAWS, seed=seed, known=known))
+            if not floors:  # dear, and for nothing where no value is suspect
+                floors.extend(self._own_floors(executable))
             worst = 0.0
             for i, (reference, value) in enumerate(zip(expected, outputs, strict=True)):
-                column = [run[i] for run in runs if i < len(run) and run[i].shape == value.shape]
-                floor = elementwise_floor(value, column) if value.dtype.kind in "fc" and column else None
+                floor = floors[i] if i < len(floors) else None
                 worst = max(worst, compare_meaning(reference, value, extra_floor=floor).score)
             return worst
 
         return score
+
+    def _own_floors(self, executable: Executable) -> list[Any]:
+        """The candidate's own noise around its own outputs, which may be far from those with faults neutralized."""
+        seed, known = self.session.options.seed, self.walk.known
+        main = [output.value for output in executable.evaluate(self._inputs, known)]
+        runs = executable.noisy(self._inputs, draws=OWN_DRAWS, seed=seed, known=known)
+        floors = []
+        for i, value in enumerate(main):
+            column = [run[i] for run in runs if i < len(run) and run[i].shape == value.shape]
+            floors.append(elementwise_floor(value, column) if value.dtype.kind in "fc" and column else None)
+        return floors
