@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-TASKS: tuple[str, ...] = ("kernels", "oracle", "backend", "zoo", "trained", "trained-onnx")
+TASKS: tuple[str, ...] = ("kernels", "oracle", "backend", "zoo", "trained", "trained-onnx", "localization")
 """Names of modules in this package (with `_` for `-`), in the order in which they run."""
 
 

@@ -65,8 +65,8 @@ def of_frontier(frontier: Frontier) -> list[Place]:
         return []
     named = ", ".join(_named(n) for n in frontier.source[:3]) or "an operator that the source does not have"
     message = (
-        f"the two part at {named}: everything before has the same values ({frontier.matched} of {frontier.of} values "
-        "on the way to the wrong outputs are found on both sides)"
+        f"{named}: what it takes is found on both sides, what it makes is not ({frontier.matched} of the "
+        f"{frontier.of} values on the way to the wrong outputs are found)"
     )
     evidence = {
         "how": "matched by value", "matched": frontier.matched, "of": frontier.of, "behind": frontier.region,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import onnx
@@ -158,8 +158,14 @@ def _held(node: onnx.NodeProto) -> onnx.TensorProto | None:
     return None
 
 
-def pair(old: Scope, new: Scope) -> Paired:
-    """Returns which nodes are in one of two corresponding bodies only; fills `new.renamed`."""
+def pair(old: Scope, new: Scope, doubtful: Callable[[onnx.NodeProto], bool]) -> Paired:
+    """Returns which nodes are in one of two corresponding bodies only; fills `new.renamed`.
+
+    Args:
+        old: a body of the first model.
+        new: the same of the second.
+        doubtful: whether the same node may mean something else in the second model, as calls of functions may.
+    """
     by_outputs: dict[Hashable, deque[int]] = defaultdict(deque)
     by_meaning: dict[Hashable, deque[int]] = defaultdict(deque)
     meanings = [_meaning(node, old, old, new) for node in old.nodes]
@@ -187,7 +193,7 @@ def pair(old: Scope, new: Scope) -> Paired:
     shared = tuple(dict.fromkeys(n for node in old.nodes for n in node.output if n in produced))
     removed = [node for index, node in enumerate(old.nodes) if index not in taken]
     return Paired(
-        removed, [new.nodes[n] for n in free], altered, shared, _unchanged(old, new, removed, altered, shared)
+        removed, [new.nodes[n] for n in free], altered, shared, _unchanged(old, new, removed, altered, shared, doubtful)
     )
 
 
@@ -220,13 +226,15 @@ def _unchanged(
     removed: list[onnx.NodeProto],
     altered: list[tuple[onnx.NodeProto, onnx.NodeProto]],
     shared: tuple[str, ...],
+    doubtful: Callable[[onnx.NodeProto], bool],
 ) -> tuple[str, ...]:
     """A node that holds a graph counts as changed here: what is in the graph is told elsewhere."""
     tainted = {name for node in removed for name in node.output} | {n for one, _ in altered for n in one.output}
-    tainted |= {name for name, key in old.keys.items() if new.keys.get(name, key) != key}
+    tainted |= {name for name, key in old.keys.items() if new.keys.get(name, key) != key or name in new.computed}
+    tainted |= {name for name in old.fed if new.constant(name) is not None}
     readers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
     for node in old.nodes:
-        if any(a.HasField("g") or a.graphs for a in node.attribute):
+        if doubtful(node) or any(a.HasField("g") or a.graphs for a in node.attribute):
             tainted.update(node.output)
         for name in node.input:
             readers[name].append(node)

@@ -115,9 +115,11 @@ def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> Changes:
     shared: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     olds, news = scopes(before), scopes(after)
+    functions = {(f.domain, f.name) for model in (before, after) for f in model.functions}
+    moved = {d.name for d in found if d.what is What.OPSET}
     for key in dict.fromkeys((*olds, *news)):
         old, new = olds.get(key) or Scope(key), news.get(key) or Scope(key)
-        paired = pair(old, new)
+        paired = pair(old, new, lambda node: (node.domain, node.op_type) in functions or _domain(node.domain) in moved)
         removed += [_changed(key, node) for node in paired.removed]
         added += [_changed(key, node) for node in paired.added]
         found += [d for one, other in paired.altered for d in _attributes(key, one, other)]
@@ -198,10 +200,14 @@ def _interface(old: onnx.GraphProto, new: onnx.GraphProto) -> Iterator[Differenc
 def _opsets(
     body: str, old: Iterable[onnx.OperatorSetIdProto], new: Iterable[onnx.OperatorSetIdProto]
 ) -> Iterator[Difference]:
-    ones, others = ({"" if o.domain == "ai.onnx" else o.domain: str(o.version) for o in side} for side in (old, new))
+    ones, others = ({_domain(o.domain): str(o.version) for o in side} for side in (old, new))
     for domain in sorted({*ones, *others}):
         if ones.get(domain) != others.get(domain):
             yield Difference(What.OPSET, body, domain, ones.get(domain, ""), others.get(domain, ""))
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
 
 
 def type_text(declared: onnx.TypeProto) -> str:

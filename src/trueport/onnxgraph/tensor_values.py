@@ -63,9 +63,20 @@ def _content(tensor: onnx.TensorProto) -> bytes:
         raw: bytes = tensor.raw_data
         return raw
     array = _array(tensor)
-    if array is None or array.dtype.kind == "O":
-        return f"{[bytes(text) for text in tensor.string_data]}{list(tensor.int32_data)}".encode()
+    if array is None:
+        return _nameless(tensor)
+    if array.dtype.kind == "O":
+        return repr([bytes(text) for text in tensor.string_data]).encode()
     content: bytes = array.tobytes()
+    return content
+
+
+def _nameless(tensor: onnx.TensorProto) -> bytes:
+    """What a damaged tensor has stored, whatever that is."""
+    plain = onnx.TensorProto()
+    plain.CopyFrom(tensor)
+    plain.name = plain.doc_string = ""
+    content: bytes = plain.SerializeToString(deterministic=True)
     return content
 
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper, parser
 
 from trueport.onnxgraph.changes import What, changes
-from trueport.onnxgraph.tensor_values import largest_difference
+from trueport.onnxgraph.tensor_values import content_key, largest_difference
 
 HEAD = '<ir_version: 10, opset_import: ["": 20]>\n'
 CHAIN = "g (float[2,3,4] x) => (float[6,4] y) <int64[2] shape = {-1, 4}, float[1] one = {1.0}> {\n%s\n}"
@@ -175,6 +175,30 @@ def test_a_damaged_tensor_is_told_and_raises_nothing():
     (one,) = changes(before, after).differences
     assert (one.name, one.distance) == ("one", None)
     assert "damaged" in one.after
+
+
+def test_damaged_tensors_with_other_contents_are_not_the_same():
+    contents = ((1.0, "a"), (2.0, "a"), (1.0, "b"))
+    one, other, named = (onnx.TensorProto(data_type=1, dims=[3], float_data=[v], name=n) for v, n in contents)
+    assert content_key(one) != content_key(other)
+    assert content_key(one) == content_key(named)
+
+
+def test_a_call_of_a_function_and_another_opset_are_never_unchanged():
+    text = """<ir_version: 8, opset_import: ["": 18, "f": 1]> g (float[2] x) => (float[2] y) { a = Exp (x) y = f.F (a) }
+    <domain: "f", opset_import: ["": 18]> F (v) => (z) { z = %s (v) }"""
+    before, after = (parser.parse_model(text % name) for name in ("Abs", "Neg"))
+    assert changes(before, after).unchanged == ("a",)
+    other = parser.parse_model((text % "Abs").replace('"": 18, "f"', '"": 13, "f"'))
+    assert changes(before, other).unchanged == ()
+
+
+def test_a_constant_that_becomes_computed_is_not_unchanged():
+    before = parser.parse_model(HEAD + "g (float[1] x) => (float[1] y) <float[1] c = {2.0}> { y = Mul (x, c) }")
+    after = parser.parse_model(HEAD + "g (float[1] x) => (float[1] y) { c = Exp (x) y = Mul (x, c) }")
+    found = changes(before, after)
+    assert [n.operator for n in found.added] == ["Exp"]
+    assert found.unchanged == ()
 
 
 def test_five_thousand_nodes_are_quick():

@@ -111,12 +111,13 @@ def _rules() -> tuple[tuple[str, Any], ...]:
     """The default rewrite rules by their names; one without a name has that of the variable that holds it."""
     folder = "onnxscript.rewriter.rules.common."
     modules = [module for name, module in sorted(sys.modules.items()) if name.startswith(folder)]
-    variables = [item for module in modules for item in vars(module).items() if item[0] != "rules"]
-    sets = [(name, rule) for name, value in variables for rule in getattr(value, "rules", ())]
-    held = {id(rule): name for name, rule in (*sets, *variables)}
+    variables = [item for module in modules for item in vars(module).items()]
+    # A rule for both orders of its operands is there as copies, which share what they replace by.
+    held = {id(getattr(value, "_replacement_pattern", None)): name for name, value in variables}
+    held |= {id(value): name for name, value in variables}
     found, counts = [], Counter[str]()
     for rule in rewriter._DEFAULT_REWRITE_RULES:
-        name = f"{_REWRITE}: {rule.name or held.get(id(rule), 'unnamed')}"
+        name = f"{_REWRITE}: {rule.name or held.get(id(rule)) or held.get(id(rule._replacement_pattern), 'unnamed')}"
         counts[name] += 1
         found.append((name if counts[name] == 1 else f"{name} ({counts[name]})", rule))
     return tuple(found)

@@ -7,11 +7,11 @@ for others values are matched by what they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from trueport.adapters.protocols import Executable, Followed
+from trueport.adapters.protocols import Checkpoint, Executable, Followed
 from trueport.api.locate.budget import budget_bytes
 from trueport.bisect.judge import Trial
 from trueport.core.taxonomy import Stage
@@ -88,7 +88,18 @@ class Meaning:
         right = self.walk.right
         if right is None or right.is_source:
             return self.session.source.trace(self._inputs, draws=draws, limit_bytes=self._limit_bytes)
-        return self._trace(right.executable, draws)
+        traced = self._trace(right.executable, draws)
+        return traced if any(node.source for node in traced.nodes) else self._with_lines(traced, right, draws)
+
+    def _with_lines(self, traced: TracedRun, right: Checkpoint, draws: int) -> TracedRun:
+        """A run that does not know the lines of the model: the source's own run does, or nothing does."""
+        origin = self.session.source.trace(self._inputs, draws=draws, limit_bytes=self._limit_bytes)
+        if origin is None or not any(node.source for node in origin.nodes):
+            return traced
+        if not hasattr(right.executable, "followed"):
+            return origin  # a traced graph: the same operators, and names that mean nothing
+        lines = {node.name: node.source for node in origin.nodes}
+        return replace(traced, nodes=tuple(replace(n, source=lines.get(n.name, "")) for n in traced.nodes))
 
     def _trace(self, executable: Executable, draws: int = 0) -> TracedRun:
         return executable.trace(

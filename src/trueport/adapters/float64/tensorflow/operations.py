@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class GraphOperation:
         for frame in reversed(list(self.node.traceback or ())):
             filename = getattr(frame, "filename", "")
             if filename and not any(part in filename for part in _FRAMEWORK_PATHS):
-                return f"{filename}:{frame.lineno}"
+                return f"{Path(filename).name}:{frame.lineno}"
         return ""
 
     @cached_property
