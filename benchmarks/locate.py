@@ -56,6 +56,7 @@ from trueport.locate.pairs import Pairing
 LAYERS, WIDTH, ROWS = 80, 256, 8
 GOAL_S, GOAL_RATIO, GOAL_LOCATE = 2.0, 80.0, 5.0
 PLANTED = "benchmarks/planted_bert.py:planted"
+TIMEOUT_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def large_here() -> dict[str, Any]:
         if event.get("event") == "locating":
             begun.update(wall=time.perf_counter() - started, cpu=_cpu_of_children())
 
-    check = check_path(PLANTED, CheckOptions(), on_event=on_event).checks[0]
+    check = check_path(PLANTED, CheckOptions(timeout_s=TIMEOUT_S), on_event=on_event).checks[0]
     wall = time.perf_counter() - started
     if not begun:
         raise SystemExit(f"expected a failed check, got {check.verdict}: {check.explanation}")
