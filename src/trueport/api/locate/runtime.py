@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +14,14 @@ import onnx
 from trueport.adapters.float64.onnx_program import OnnxProgram
 from trueport.adapters.float64.replay.flat import flat
 from trueport.adapters.protocols import Executed, Runtime, Switches
+from trueport.adapters.runtimes import names, runtime
 from trueport.adapters.runtimes.observed import Observation
 from trueport.api.locate.changed import evidence_of, nodes_of, operators_of, outputs_of
 from trueport.api.locate.optimizer import told_sequence
 from trueport.api.locate.parts import recorded, runs_differently
 from trueport.bisect.judge import Trial
 from trueport.bisect.road import Step
+from trueport.core.errors import MissingToolError
 from trueport.core.result import NodeRef
 from trueport.core.taxonomy import Role, Stage, Status
 from trueport.inputs.draw import InputSet
@@ -65,11 +68,38 @@ class RuntimeFailure:
         fails = self._fails(file.executable, levels[-1])
         if fails is None:
             return []
-        if not levels[0].bad or len(levels) == 1:
-            found = self._transformers(file.path, fails)
-            if found is not None:
-                return found
-        return self._kernels(file.path, file.model, file.executable, levels)
+        found = None if levels[0].bad and len(levels) > 1 else self._transformers(file.path, fails)
+        if found is None:
+            found = self._kernels(file.path, file.model, file.executable, levels)
+        others = self._others(file.executable, file.path, levels[-1]) if found else {}
+        return [replace(p, evidence=p.evidence | {"other_engines": others}) if others else p for p in found]
+
+    def _others(self, program: OnnxProgram, path: Path, last: Step) -> dict[str, str]:
+        """What the other engines that are installed make of the same file on the same inputs."""
+        trial = _telling(last.judgement.failures)
+        inputs = self._first() if trial is None else trial.inputs
+        references = self.session.references
+        assert references is not None
+        if self.session.large:
+            return {}
+        expected = references.confirmed(references.inputs.index(inputs)).outputs
+        told = {}
+        for name in names():
+            if name == self.runtime.name:
+                continue
+            with contextlib.suppress(MissingToolError):
+                told[name] = self._opinion(runtime(name), program, path, inputs, expected)
+        return told
+
+    def _opinion(
+        self, other: Runtime, program: OnnxProgram, path: Path, inputs: InputSet, expected: Sequence[ReferenceOutput]
+    ) -> str:
+        try:
+            outputs = flat(other.load(path).run(program.feeds(inputs)))
+        except Exception as error:  # noqa: BLE001 - an engine that cannot run the file has no opinion
+            return f"does not run it ({type(error).__name__})"
+        differs = _differs(expected, outputs, self.walk.file_floors(program, inputs, other))
+        return "differs from the source as well" if differs else "agrees with the source"
 
     # ------------------------------------------------------------------ transformers
 
