@@ -286,3 +286,9 @@ def test_contributed_operators() -> None:
     total = x.astype(np.float64) + x
     skip = run_one("SkipLayerNormalization", x, x, scale, bias, epsilon=1e-5, **own)[0]
     np.testing.assert_allclose(skip, run_one("LayerNormalization", total, scale.astype(float), bias.astype(float))[0])
+
+
+@pytest.mark.parametrize("block", [[1, 1], [2, 1]])
+def test_columns_of_another_number_of_blocks_are_an_error(block: list[int]) -> None:
+    with pytest.raises(ToolError, match="Col2Im"):
+        run_one("Col2Im", _f32(1, 12, 6), np.array([3, 4]), np.array(block))

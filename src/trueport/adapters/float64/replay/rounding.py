@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueport.adapters.float64.replay.dialect import Dialect
+from trueport.adapters.float64.replay.exactness import is_float, rounds_nothing
 from trueport.adapters.float64.replay.operation import Operation
 from trueport.oracle.noise import draw, summation_noise
-from trueport.oracle.units import FLOAT_TYPES, FloatType, real_dtype
+from trueport.oracle.units import FLOAT_TYPES, FloatType
 
 Array = NDArray[Any]
 
@@ -72,7 +73,9 @@ class Rounding:
         kind = FLOAT_TYPES.get(_part(operation.output_types[index]))
         if kind is None:
             return value
-        if operation.operator in self._dialect.correctly_rounded and _was_exact(arguments, value, kind):
+        if operation.operator in self._dialect.correctly_rounded and rounds_nothing(
+            operation, arguments, value, kind, self._dialect, self._accumulator(operation, kind)
+        ):
             return value
         if value.dtype.kind == "c":
             noise = np.abs(value) * (2 * (FLOAT_TYPES["float64"] if self._wide else kind).unit_roundoff)
@@ -82,12 +85,17 @@ class Rounding:
         noise = np.where(np.isfinite(noise) & np.isfinite(value), noise, 0.0)
         return np.asarray(value + draw(self._rng, noise, coherent=self._coherent))
 
-    def _size(self, operation: Operation, arguments: list[Any], index: int, value: Array, kind: FloatType) -> Array:
-        operator, dialect = operation.operator, self._dialect
+    def _unit(self, operation: Operation, kind: FloatType) -> float:
         # What was computed in its own type has the noise of that type in either lane.
         wide = self._wide and not operation.coarse
-        unit = FLOAT_TYPES["float64"].unit_roundoff if wide else kind.unit_roundoff
-        accumulator = min(unit, FLOAT_TYPES["float32"].unit_roundoff)
+        return FLOAT_TYPES["float64"].unit_roundoff if wide else kind.unit_roundoff
+
+    def _accumulator(self, operation: Operation, kind: FloatType) -> float:
+        return min(self._unit(operation, kind), FLOAT_TYPES["float32"].unit_roundoff)
+
+    def _size(self, operation: Operation, arguments: list[Any], index: int, value: Array, kind: FloatType) -> Array:
+        operator, dialect = operation.operator, self._dialect
+        unit, accumulator = self._unit(operation, kind), self._accumulator(operation, kind)
         budget = self._budgets.get(operator, Budget())
         absolute = max(budget.absolute, dialect.absolute.get(operator, 0.0))
         noise = np.abs(value) * (unit * budget.places) + absolute * unit
@@ -118,7 +126,7 @@ class Rounding:
             return np.asarray(np.maximum(summation_noise(value, power, length, unit), factors))
         if operator not in dialect.contractions:
             return None
-        squared = [np.square(a) if _is_float(a) else a for a in arguments]
+        squared = [np.square(a) if is_float(a) else a for a in arguments]
         squares = np.asarray(operation.apply(squared)[0])
         terms = np.maximum(1, dialect.contractions[operator](operation, arguments, value))
         if operator in dialect.means:
@@ -131,13 +139,13 @@ class Rounding:
         derive = self._dialect.derived.get(operation.operator)
         spelled = arguments if derive is None else derive(operation, arguments, size)
         moved = [
-            a * (1 + size * self._rng.standard_normal(a.shape)) if _is_float(a) and a is given else a
+            a * (1 + size * self._rng.standard_normal(a.shape)) if is_float(a) and a is given else a
             for a, given in zip(spelled, arguments, strict=True)
         ]
         other = operation.apply(moved)[index]
         if not isinstance(other, np.ndarray) or other.shape != value.shape:
             return np.zeros(value.shape)
-        largest = max((a.size for a in arguments if _is_float(a)), default=1)
+        largest = max((a.size for a in arguments if is_float(a)), default=1)
         terms = max(1, largest // max(value.size, 1))
         return np.asarray(np.abs(other - value) + np.abs(value) * (unit * np.sqrt(terms) / 2))
 
@@ -145,24 +153,6 @@ class Rounding:
 def _part(dtype: str) -> str:
     """The type of the real and of the imaginary part."""
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == np.float64
-
-
-def _was_exact(arguments: Sequence[Any], value: Array, kind: FloatType) -> bool:
-    """Whether operands and result are numbers of the declared type, so that nothing was rounded."""
-    if value.dtype.kind != "f" or kind.name == "float64":
-        return False  # in float64 itself a rounded result looks like an exact one
-    with np.errstate(all="ignore"):
-        floats = [value, *(a for a in arguments if _is_float(a))]
-        return all(bool(((_held(v, kind.name) == v) | np.isnan(v)).all()) for v in floats)
-
-
-def _held(values: Array, dtype: str) -> Array:
-    """Returns the values as the type holds them."""
-    return np.asarray(values.astype(real_dtype(dtype)).astype(np.float64))
 
 
 def noisy_runs(

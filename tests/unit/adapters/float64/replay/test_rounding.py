@@ -29,6 +29,42 @@ def test_what_is_exact_makes_no_noise():
     assert (output.arithmetic_floor == 0).all()
 
 
+THIRD = float(np.float32(1 / 3))
+"""Four times this is a number of single precision, three times it is none."""
+
+
+@pytest.mark.parametrize(
+    ("text", "feeds"),
+    [
+        ("(float[4] x) => (float y) { y = ReduceSum<keepdims = 0>(x) }", {"x": [THIRD] * 4}),
+        ("(float[1,4] x, float[4,1] w) => (float[1,1] y) { y = MatMul(x, w) }", {"x": [[THIRD] * 4], "w": [[1.0]] * 4}),
+        ("(float[1] x) => (float[1] y) { y = Sum(x, x, x, x) }", {"x": [THIRD]}),
+    ],
+)
+def test_a_sum_whose_result_is_exact_may_round_on_its_way(text, feeds):
+    values = {name: np.asarray(value, np.float32) for name, value in feeds.items()}
+    output = floor(text, **values)
+    assert (np.float32(output.value) == output.value).all()
+    assert output.arithmetic_floor.max() > U / 4
+
+
+@pytest.mark.parametrize(
+    ("text", "feeds"),
+    [
+        ("(float[64] x) => (float y) { y = ReduceSum<keepdims = 0>(x) }", {"x": np.arange(64.0)}),
+        ("(float[2,64] x, float[64,1] w) => (float[2,1] y) { y = MatMul(x, w) }",
+         {"x": np.eye(2, 64), "w": RNG.standard_normal((64, 1))}),
+        ("(float[64] x) => (float[64] y) <int64 a = {0}> { y = CumSum(x, a) }", {"x": np.full(64, 2.0**-9)}),
+        ("(float[1] x) => (float[1] y) { y = Sum(x, x, x, x) }", {"x": [0.25]}),
+        ("(float[2,2] x, float[2,2] w, float[2] c) => (float[2,2] y) { y = Gemm(x, w, c) }",
+         {"x": [[1, 2], [3, 4]], "w": [[5, 6], [7, 8]], "c": [0.5, 1.5]}),
+    ],
+)  # fmt: skip
+def test_a_sum_that_can_round_nowhere_makes_no_noise(text, feeds):
+    output = floor(text, **{name: np.asarray(value, np.float32) for name, value in feeds.items()})
+    assert (output.arithmetic_floor == 0).all()
+
+
 def test_a_rounded_product_is_off_by_about_a_last_place():
     x = RNG.standard_normal(200).astype(np.float32)
     output = floor("(float[200] x) => (float[200] y) { y = Mul(x, x) }", x=x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,9 @@ def col2im(call: Call, x: Array, image_shape: Array, block_shape: Array) -> Arra
     pads = call.attributes.get("pads") or [0] * (2 * rank)
     padded = [size + pads[i] + pads[i + rank] for i, size in enumerate(image)]
     counts = [(p - d * (b - 1) - 1) // s + 1 for p, d, b, s in zip(padded, dilations, block, strides, strict=True)]
+    expected = [math.prod(block), math.prod(counts)]
+    if x.shape[1] % expected[0] or x.shape[2] != expected[1]:
+        raise ValueError(f"expected [n, channels * {expected[0]}, {expected[1]}] by image and block, got {[*x.shape]}")
     columns = x.reshape(x.shape[0], -1, *block, *counts)
     result = np.zeros((*columns.shape[:2], *padded), dtype=x.dtype)
     for offset in np.ndindex(*block):
