@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import tempfile
 import warnings
 from collections import Counter
@@ -68,7 +69,7 @@ def _outcomes(path: Path, names: tuple[str, ...], **options: Any) -> dict[str, A
         result = checker(TOOLS, timeout_s=LIMIT_S).check_path(str(path), **options)
     except (TrueportError, RemoteError) as error:
         outcome = "refused" if isinstance(error, TrueportError) else "fault"
-        said = {"outcome": outcome, "message": str(error).replace(str(path), "model.onnx")[:300]}
+        said = {"outcome": outcome, "message": without_folders(str(error).replace(str(path), "model.onnx"))[:300]}
         return dict.fromkeys(names, said)
     return {name: _outcome(check) for name, check in zip(names, result.checks, strict=True)}
 
@@ -78,8 +79,17 @@ def _outcome(check: Check) -> dict[str, Any]:
     outcome = "no kernel" if lacks else str(check.verdict)
     told: dict[str, Any] = {"outcome": outcome, "stage": check.stage, "seconds": round(check.elapsed_s, 3)}
     if check.verdict is not Verdict.FAITHFUL:
-        told["message"] = " ".join(check.explanation.split())[:300]
+        told["message"] = without_folders(" ".join(check.explanation.split()))[:300]
     return told
+
+
+def without_folders(text: str) -> str:
+    """Returns a message in which files of the folder for temporary files are named without their folders.
+
+    >>> without_folders(f"cannot read {tempfile.gettempdir()}/a7/b/model.onnx: empty")
+    'cannot read model.onnx: empty'
+    """
+    return re.sub(re.escape(tempfile.gettempdir()) + r"/(?:[^\s/]+/)*", "", text)
 
 
 def _written(case: Any, folder: Path) -> Path:
