@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trueport.core.trace import TracedNode, TracedRun
-from trueport.locate.frontier import Frontier
+from trueport.locate.frontier import Frontier, values_before
 
 NEAR = 8
 """So many values behind the place where two runs part are asked."""
@@ -35,7 +35,8 @@ def with_counterparts(frontier: Frontier, good: TracedRun, bad: TracedRun) -> Fr
             parted.append(node)
     if not first:
         return frontier
-    names = {n.name for node in first for n in _before(good, node)}
+    before = values_before(good, [name for node in first for name in node.inputs])
+    names = {n.name for n in good.nodes if not before.isdisjoint(n.outputs)}
     parts = [n for n in frontier.source if n.name in names and n not in first]
     return replace(frontier, source=(*first, *parts), candidate=tuple(parted))
 
@@ -56,16 +57,3 @@ def values_behind(run: TracedRun, nodes: Sequence[TracedNode], most: int) -> lis
             seen.update(n.name for n in further)
             waiting += further
     return found[:most]
-
-
-def _before(run: TracedRun, node: TracedNode) -> list[TracedNode]:
-    """All nodes from which a node is computed."""
-    made = {name: other for other in run.nodes for name in other.outputs}
-    found: dict[str, TracedNode] = {}
-    waiting = list(node.inputs)
-    while waiting:
-        other = made.get(waiting.pop())
-        if other is not None and other.name not in found:
-            found[other.name] = other
-            waiting += other.inputs
-    return list(found.values())

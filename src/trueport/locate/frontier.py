@@ -6,7 +6,7 @@ take matched values and make one that is not matched, on the way to a wrong outp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,10 +98,10 @@ def _same_elements(a: Array, b: Array, tolerance: float) -> bool:
         return close(a.ravel(), b.ravel()) or close(np.sort(a, axis=None), np.sort(b, axis=None))
 
 
-def _way(run: TracedRun, wrong: Sequence[int]) -> set[str]:
-    """Names of all values from which a wrong output is computed."""
+def values_before(run: TracedRun, names: Iterable[str]) -> set[str]:
+    """Returns these values and all from which they are computed, by name."""
     made = {name: node for node in run.nodes for name in node.outputs}
-    waiting = [run.outputs[i] for i in wrong if i < len(run.outputs) and run.outputs[i]]
+    waiting = [name for name in names if name]
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()
@@ -111,6 +111,11 @@ def _way(run: TracedRun, wrong: Sequence[int]) -> set[str]:
         if name in made:
             waiting += [n for n in made[name].inputs if n]
     return seen
+
+
+def _way(run: TracedRun, wrong: Sequence[int]) -> set[str]:
+    """Names of all values from which a wrong output is computed."""
+    return values_before(run, [run.outputs[i] for i in wrong if i < len(run.outputs)])
 
 
 def _parting(run: TracedRun, matched: frozenset[str], wrong: Sequence[int]) -> tuple[tuple[TracedNode, ...], int, int]:

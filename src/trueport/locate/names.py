@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueport.core.trace import Follow, See, TracedNode, TracedRun
-from trueport.oracle.thresholds import THRESHOLDS
+from trueport.locate.sameness import same_within
 
 Array = NDArray[Any]
 _MARK = " (numbered anew)"
@@ -44,7 +44,7 @@ class NameCheck:
             if key is not None:
                 self._candidate.add(key)
             want = self._good.values.get(name)
-            if want is None or _equal(want, value, self._good.floors.get(name)):
+            if want is None or same_within(want, value, self._good.floors.get(name)):
                 continue
             self._other.add(name)
             if key in self._source:
@@ -93,13 +93,3 @@ def _key(value: Array) -> _Key | None:
     if value.dtype.kind not in "biu" or value.size <= 1:
         return None
     return "b" if value.dtype.kind == "b" else "i", value.shape, value.astype(np.int64).tobytes()
-
-
-def _equal(want: Array, value: Array, floor: Array | None) -> bool:
-    if want.shape != value.shape or (want.dtype.kind in "fc") != (value.dtype.kind in "fc"):
-        return False
-    if want.dtype.kind not in "fc":
-        return bool(np.array_equal(want, value))
-    allowed = np.abs(want) * 2.0**-46 + (0.0 if floor is None else THRESHOLDS.meaning * floor)
-    with np.errstate(invalid="ignore"):
-        return bool(((np.abs(value - want) <= allowed) | (value == want)).all())

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueport.core.trace import TracedNode, TracedRun
+from trueport.locate.sameness import same_within
 from trueport.oracle.thresholds import THRESHOLDS
 
 Array = NDArray[Any]
@@ -55,7 +56,7 @@ class Pairing:
         shelf = self._table.get(value.shape)
         if shelf is None or value.size <= 1 or value.dtype.kind not in "fc" or not np.isfinite(value).all():
             return
-        near = [o for o in shelf.near(value) if _near(self._good.values[o], value, self._good.floors.get(o))]
+        near = [o for o in shelf.near(value) if same_within(self._good.values[o], value, self._good.floors.get(o))]
         if near:
             self._alike[name] = near
 
@@ -81,8 +82,3 @@ class _Shelf:
         """Returns the names of values that may be equal: no equal one is missing."""
         away = np.abs(np.array(self._sums) - complex(value.sum()))
         return [self._names[i] for i in np.nonzero(away <= np.array(self._slack))[0]]
-
-
-def _near(want: Array, value: Array, floor: Array | None) -> bool:
-    allowed = np.abs(want) * 2.0**-46 + (0.0 if floor is None else THRESHOLDS.meaning * floor)
-    return bool((np.abs(value - want) <= allowed).all())

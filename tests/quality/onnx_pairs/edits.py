@@ -34,6 +34,17 @@ def put(model: onnx.ModelProto, name: str, value: Any) -> None:
     model.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
 
 
+def put_nodes(model: onnx.ModelProto, nodes: list[Any]) -> None:
+    """Sets the nodes, which may be some of the model's own."""
+    copies = []
+    for item in nodes:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(item)
+        copies.append(copy)
+    del model.graph.node[:]
+    model.graph.node.extend(copies)
+
+
 def attribute(output: str, **values: Any) -> Edit:
     """Sets attributes of a node; None removes one."""
 
@@ -89,13 +100,7 @@ def written(outputs: str, text: str, **constants: Any) -> Edit:
         kept = [(i, n) for i, n in enumerate(model.graph.node) if n not in removed]
         made = list(parser.parse_graph("g () => () {" + text + "}").node)
         nodes = [n for i, n in kept if i < last] + made + [n for i, n in kept if i > last]
-        copies = []
-        for item in nodes:
-            copy = onnx.NodeProto()
-            copy.CopyFrom(item)
-            copies.append(copy)
-        del model.graph.node[:]
-        model.graph.node.extend(copies)
+        put_nodes(model, nodes)
         for name, value in constants.items():
             put(model, name, value)
 

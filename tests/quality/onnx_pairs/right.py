@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper, version_converter
 
-from tests.quality.onnx_pairs.edits import Edit, array, attribute, both, constant, put, written
+from tests.quality.onnx_pairs.edits import Edit, array, attribute, both, constant, put, put_nodes, written
 
 F32 = np.float32
 
@@ -48,7 +47,7 @@ def constants_as_nodes(model: onnx.ModelProto) -> None:
     nodes = [helper.make_node("Constant", [], [t.name], value=t) for t in model.graph.initializer]
     rest = list(model.graph.node)
     del model.graph.initializer[:]
-    _replace(model, [*nodes, *rest])
+    put_nodes(model, [*nodes, *rest])
 
 
 def weights_as_doubles(model: onnx.ModelProto) -> None:
@@ -59,7 +58,7 @@ def weights_as_doubles(model: onnx.ModelProto) -> None:
             put(model, f"{held.name}_wide", numpy_helper.to_array(held).astype(np.float64))
             casts.append(helper.make_node("Cast", [f"{held.name}_wide"], [held.name], to=onnx.TensorProto.FLOAT))
             model.graph.initializer.remove(held)
-    _replace(model, [*casts, *model.graph.node])
+    put_nodes(model, [*casts, *model.graph.node])
 
 
 def initializers_are_inputs(model: onnx.ModelProto) -> None:
@@ -77,7 +76,7 @@ def identities(model: onnx.ModelProto) -> None:
             changed = [f"{value.name}_d" if n == value.name else n for n in item.input]
             del item.input[:]
             item.input.extend(changed)
-    _replace(model, [*made, *model.graph.node])
+    put_nodes(model, [*made, *model.graph.node])
 
 
 def as_function(model: onnx.ModelProto) -> None:
@@ -93,7 +92,7 @@ def as_function(model: onnx.ModelProto) -> None:
     imports = [helper.make_opsetid("", 17)]
     model.functions.append(helper.make_function("local", "Whole", inputs, outputs, nodes, imports))
     model.opset_import.append(helper.make_opsetid("local", 1))
-    _replace(model, [helper.make_node("Whole", inputs, outputs, domain="local")])
+    put_nodes(model, [helper.make_node("Whole", inputs, outputs, domain="local")])
 
 
 def other_order(model: onnx.ModelProto) -> None:
@@ -105,7 +104,7 @@ def other_order(model: onnx.ModelProto) -> None:
         waiting.remove(ready)
         known |= set(ready.output)
         ordered.append(ready)
-    _replace(model, ordered)
+    put_nodes(model, ordered)
 
 
 def in_double(model: onnx.ModelProto) -> None:
@@ -125,17 +124,7 @@ def in_double(model: onnx.ModelProto) -> None:
     found.output[0] = f"{result}_w"
     place = list(model.graph.node).index(found)
     nodes = list(model.graph.node)
-    _replace(model, [*nodes[:place], *before, found, after, *nodes[place + 1 :]])
-
-
-def _replace(model: onnx.ModelProto, nodes: list[Any]) -> None:
-    copies = []
-    for item in nodes:
-        copy = onnx.NodeProto()
-        copy.CopyFrom(item)
-        copies.append(copy)
-    del model.graph.node[:]
-    model.graph.node.extend(copies)
+    put_nodes(model, [*nodes[:place], *before, found, after, *nodes[place + 1 :]])
 
 
 def _converted(version: int) -> Edit:
