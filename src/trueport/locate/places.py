@@ -12,7 +12,7 @@ from trueport.core.trace import TracedNode, TracedRun
 from trueport.locate.forced import Faults
 from trueport.locate.frontier import Frontier
 from trueport.locate.suspects import ordered
-from trueport.oracle.compare import LARGEST_SCORE, describe
+from trueport.oracle.compare import LARGEST_SCORE, Comparison, describe
 
 GIVEN = "given the source's own values"
 MOST_IN_A_SENTENCE = 5
@@ -44,8 +44,8 @@ def of_faults(faults: Faults, good: TracedRun, bad: Sequence[TracedNode]) -> lis
         source = _group(error.pair, makers, faults.cut.values())
         group = _group(error.value, made, faults.cut)
         c = error.comparison
-        detail = c.detail or f"expected {c.reference}, got {c.candidate} at {list(c.index)} ({c.wrong} elements differ)"
-        message = f"{_chain(source) or error.pair}, converted to {_chain(group, short=True)}: {detail}, {GIVEN}"
+        chain = _chain(source) or error.pair
+        message = f"{chain}, converted to {_chain(group, short=True)}: {difference(c)}, {GIVEN}"
         evidence = {
             "how": "forced", "value": error.value, "local_score": _finite(c.score), "severity": _finite(severity),
             "expected": c.reference, "got": c.candidate, "index": list(c.index), "wrong_elements": c.wrong,
@@ -59,6 +59,11 @@ def of_faults(faults: Faults, good: TracedRun, bad: Sequence[TracedNode]) -> lis
         nodes += _refs(group[::-1], Role.CONCERNED, c.score) if source else []
         places.append(Place(message, tuple(nodes[:MOST_NODES]), evidence))
     return places
+
+
+def difference(c: Comparison) -> str:
+    """Returns what was expected and what came, for a sentence."""
+    return c.detail or f"expected {c.reference}, got {c.candidate} at {list(c.index)} ({c.wrong} elements differ)"
 
 
 def of_frontier(frontier: Frontier) -> list[Place]:

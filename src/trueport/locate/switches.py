@@ -43,6 +43,16 @@ class OnSet:
     runs: int = 0
     unknown: int = 0
 
+    @property
+    def cures(self) -> list[str]:
+        """The parts that cure the failure when they alone are off."""
+        return [part for part, cured in zip(self.on, self.cures_alone, strict=True) if cured]
+
+    @property
+    def evidence(self) -> dict[str, object]:
+        """The set as JSON values."""
+        return {"parts": list(self.on), "cures_alone": self.cures, "runs": self.runs, "smallest": self.minimal}
+
 
 class _LimitError(Exception):
     """No run is left."""

@@ -65,9 +65,15 @@ class Meaning:
             faults, nodes = self._forced(executable, good)
             if faults.faults and faults.cured:
                 return of_faults(faults, good, nodes)
-        bad = self._trace(executable)
-        frontier = find_frontier(good, bad, self._wrong_outputs(), rounded=wrong.stage is not Stage.LOAD_MODEL)
+        bad, rounded = self._bad, wrong.stage is not Stage.LOAD_MODEL
+        frontier = find_frontier(good, bad, self._wrong_outputs(), rounded=rounded)
         return of_frontier(with_counterparts(frontier, good, bad))
+
+    @cached_property
+    def _bad(self) -> TracedRun:
+        """The wrong checkpoint, which is asked for twice where no fault is found on the source's own values."""
+        assert self.walk.wrong is not None
+        return self._trace(self.walk.wrong.executable)
 
     @cached_property
     def _limit_bytes(self) -> int:
@@ -121,7 +127,7 @@ class Meaning:
         marked(pairing.see, None)
         faults = find_faults(marked, good, pairing.pairs(), score)
         if not (faults.faults and faults.cured):
-            bad = names.marked(self._trace(executable))
+            bad = names.marked(self._bad)
             pairs = stepped_pairs(
                 marked, good, bad, lambda: Pairing(good, constants), self._wrong_outputs(),
                 lambda outputs: score(outputs) <= THRESHOLDS.meaning,

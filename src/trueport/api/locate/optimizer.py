@@ -12,7 +12,7 @@ from trueport.adapters.float64.onnx_program import OnnxProgram
 from trueport.adapters.protocols import Switches
 from trueport.api.locate.changed import outputs_of
 from trueport.api.locate.meaning import Meaning
-from trueport.api.locate.parts import differs, recorded
+from trueport.api.locate.parts import differs, recorded, with_sequence
 from trueport.locate.places import Place
 from trueport.locate.sequences import FoundSequence, smallest_sequence
 from trueport.locate.switches import OnSet, smallest_on
@@ -58,15 +58,11 @@ class OptimizerFailure:
         if found.unusable or found.never:
             return places
         told, evidence = self._told(found)
-        sequence = self._sequence(switches, found) if found.on and not large else None
-        if sequence is not None:
-            evidence["sequence_search"] = told_sequence(sequence)
-            if sequence.outcome == "sequence":
-                evidence["sequence"] = list(sequence.operators)
-                told += f"; {' -> '.join(sequence.operators)} is wrong together, and each operator is right alone"
         first = places[0] if places else Place("")
         message = f"{first.message}; {told}" if first.message else told
-        return [Place(message, first.nodes, first.evidence | evidence), *places[1:]]
+        place = Place(message, first.nodes, first.evidence | evidence)
+        sequence = self._sequence(switches, found) if found.on and not large else None
+        return [place if sequence is None else with_sequence(place, sequence), *places[1:]]
 
     def _fails(self, switches: Switches, off: frozenset[str]) -> bool | None:
         try:
@@ -81,15 +77,11 @@ class OptimizerFailure:
     @staticmethod
     def _told(found: OnSet) -> tuple[str, dict[str, Any]]:
         if found.without:
-            return "it is there with every pass switched off, so it is no pass's fault", {
-                "parts": [],
-                "runs": found.runs,
-            }
-        cures = [part for part, cured in zip(found.on, found.cures_alone, strict=True) if cured]
-        evidence = {"parts": list(found.on), "cures_alone": cures, "runs": found.runs, "smallest": found.minimal}
+            told = "it is there with every pass switched off, so it is no pass's fault"
+            return told, {"parts": [], "runs": found.runs}
         names = "' and '".join(found.on[:4]) + (f"' and {len(found.on) - 4} more" if len(found.on) > 4 else "'")
         together = " (only together)" if len(found.on) > 1 else ""
-        return f"it needs '{names}{together}", evidence
+        return f"it needs '{names}{together}", found.evidence
 
     def _sequence(self, switches: Switches, found: OnSet) -> FoundSequence | None:
         """The smallest part of what was changed that the whole optimizer gets wrong as well."""
@@ -112,14 +104,6 @@ class OptimizerFailure:
                 return None
 
         return smallest_sequence(Cutter(self.unoptimized, values, types), removed, wrong, most_tries=MOST_TRIES)
-
-
-def told_sequence(found: FoundSequence) -> dict[str, Any]:
-    """Returns what a search for a sequence found as JSON values."""
-    return {
-        "outcome": str(found.outcome), "operators": list(found.operators), "values": list(found.outputs),
-        "barrier_cures": found.barrier, "tries": found.tries, "complete": found.complete,
-    }  # fmt: skip
 
 
 def _limit(*, large: bool) -> int:

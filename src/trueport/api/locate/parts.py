@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from trueport.adapters.float64.onnx_program import OnnxProgram
 from trueport.adapters.float64.replay.rounding import Budget
 from trueport.core.trace import TracedNode
 from trueport.inputs.draw import InputSet
+from trueport.locate.places import Place
+from trueport.locate.sequences import FoundSequence, Outcome
 from trueport.oracle.compare import ReferenceOutput, compare_arithmetic, compare_meaning
 from trueport.oracle.floor import elementwise_floor
 from trueport.oracle.noise import ALARM
@@ -21,6 +24,21 @@ from trueport.oracle.noise import ALARM
 Array = NDArray[Any]
 DRAWS = 6
 """Noisy runs of each of two parts behind the floor of their comparison."""
+
+
+def with_sequence(place: Place, found: FoundSequence) -> Place:
+    """Returns a place with what a search for a sequence found; a sequence is named only where it is one."""
+    evidence = place.evidence | {
+        "sequence_search": {
+            "outcome": str(found.outcome), "operators": list(found.operators), "values": list(found.outputs),
+            "barrier_cures": found.barrier, "tries": found.tries, "complete": found.complete,
+        }
+    }  # fmt: skip
+    if found.outcome is not Outcome.SEQUENCE:
+        return replace(place, evidence=evidence)
+    names = " -> ".join(found.operators)
+    message = f"{place.message}; {names} is wrong together, and each operator is right alone"
+    return Place(message, place.nodes, evidence | {"sequence": list(found.operators)})
 
 
 def recorded(program: OnnxProgram, inputs: InputSet, known: KnownNumbers) -> tuple[dict[str, Any], dict[str, str]]:

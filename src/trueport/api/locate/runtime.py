@@ -17,8 +17,7 @@ from trueport.adapters.protocols import Executed, Runtime, Switches
 from trueport.adapters.runtimes import names, runtime
 from trueport.adapters.runtimes.observed import Observation
 from trueport.api.locate.changed import evidence_of, nodes_of, operators_of, outputs_of
-from trueport.api.locate.optimizer import told_sequence
-from trueport.api.locate.parts import recorded, runs_differently
+from trueport.api.locate.parts import recorded, runs_differently, with_sequence
 from trueport.bisect.judge import Trial
 from trueport.bisect.road import Step
 from trueport.core.errors import MissingToolError
@@ -26,7 +25,7 @@ from trueport.core.result import NodeRef
 from trueport.core.taxonomy import Role, Stage, Status
 from trueport.inputs.draw import InputSet
 from trueport.locate.kernels import KernelJudgement, NodeJudgement, judge_kernels
-from trueport.locate.places import Place
+from trueport.locate.places import Place, difference
 from trueport.locate.sequences import FoundSequence, Outcome, smallest_sequence
 from trueport.locate.switches import OnSet, smallest_on
 from trueport.onnxgraph.changes import Changes, changes
@@ -76,14 +75,10 @@ class RuntimeFailure:
 
     def _others(self, program: OnnxProgram, path: Path, last: Step) -> dict[str, str]:
         """What the other engines that are installed make of the same file on the same inputs."""
-        trial = _telling(last.judgement.failures)
-        inputs = self._first() if trial is None else trial.inputs
-        references = self.session.references
-        assert references is not None
         if self.session.large:
             return {}
-        expected = references.confirmed(references.inputs.index(inputs)).outputs
-        told = {}
+        inputs = self._inputs(last)
+        expected, told = self._expected(inputs), {}
         for name in names():
             if name == self.runtime.name:
                 continue
@@ -110,10 +105,7 @@ class RuntimeFailure:
         trial = _telling(last.judgement.failures)
         if trial is None:
             return None
-        feeds = program.feeds(trial.inputs)
-        references = self.session.references
-        assert references is not None
-        expected = references.confirmed(references.inputs.index(trial.inputs)).outputs
+        feeds, expected = program.feeds(trial.inputs), self._expected(trial.inputs)
         floors = self.walk.file_floors(program, trial.inputs, self.runtime)
 
         def wrong(executed: Executed) -> bool:
@@ -148,11 +140,7 @@ class RuntimeFailure:
         nothing = frozenset(switches.names)
         what = _changes(switches, nothing, nothing - set(found.on))
         names = " with ".join(found.on)
-        cures = [part for part, cured in zip(found.on, found.cures_alone, strict=True) if cured]
-        evidence: dict[str, Any] = {
-            "how": "transformers switched off", "parts": list(found.on), "cures_alone": cures, "runs": found.runs,
-            "smallest": found.minimal,
-        }  # fmt: skip
+        evidence: dict[str, Any] = {"how": "transformers switched off", **found.evidence}
         nodes: tuple[NodeRef, ...] = ()
         made = ""
         if what is not None:
@@ -163,7 +151,7 @@ class RuntimeFailure:
             made = f", which makes {new} of {old}"
             nodes = nodes_of(what)
         together = " (only together)" if len(found.on) > 1 else ""
-        cure = f"; switching off {cures[0]} alone cures it" if cures else ""
+        cure = f"; switching off {found.cures[0]} alone cures it" if found.cures else ""
         message = f"the graph transformer {names}{together} of {self.runtime.name}{made}{cure}"
         return Place(message, nodes, evidence), what
 
@@ -175,21 +163,17 @@ class RuntimeFailure:
             sequence = self._sequence(what, found)
         except Exception:  # noqa: BLE001 - what cannot be cut has no sequence
             return place
-        evidence = place.evidence | {"sequence_search": told_sequence(sequence)}
-        if sequence.outcome is not Outcome.SEQUENCE:
-            return replace(place, evidence=evidence)
-        names = " -> ".join(sequence.operators)
-        message = f"{place.message}; {names} is wrong together, and each operator is right alone"
+        told = with_sequence(place, sequence)
+        if sequence.outcome is not Outcome.SEQUENCE or place.nodes:
+            return told
         pairs = zip(sequence.operators, sequence.outputs, strict=True)
-        nodes = place.nodes or tuple(NodeRef(value, op, role=Role.INTRODUCES) for op, value in pairs)
-        return Place(message, nodes, evidence | {"sequence": list(sequence.operators)})
+        return replace(told, nodes=tuple(NodeRef(value, op, role=Role.INTRODUCES) for op, value in pairs))
 
     def _sequence(self, what: Changes | None, found: OnSet) -> FoundSequence:
         file = self.walk.file
         assert file is not None
         assert isinstance(file.executable, OnnxProgram)
-        inputs = (_telling(self.steps[-1].judgement.failures) or _Refused(self._first())).inputs
-        values, types = recorded(file.executable, inputs, self.walk.known)
+        values, types = recorded(file.executable, self._inputs(self.steps[-1]), self.walk.known)
         removed = outputs_of(what) if what is not None else frozenset()
         removed = removed or frozenset(name for node in file.model.graph.node for name in node.output if name)
 
@@ -213,10 +197,18 @@ class RuntimeFailure:
             return True if crashed else None
         return not crashed and runs_differently(model, feeds, outputs, self.runtime.budgets)
 
-    def _first(self) -> InputSet:
+    def _inputs(self, last: Step) -> InputSet:
+        """The input set that shows the failure; the first one where the file was not even loaded."""
+        trial = _telling(last.judgement.failures)
         references = self.session.references
         assert references is not None
-        return references.inputs[0]
+        return references.inputs[0] if trial is None else trial.inputs
+
+    def _expected(self, inputs: InputSet) -> Sequence[ReferenceOutput]:
+        references = self.session.references
+        assert references is not None
+        outputs: Sequence[ReferenceOutput] = references.confirmed(references.inputs.index(inputs)).outputs
+        return outputs
 
     # ------------------------------------------------------------------ kernels
 
@@ -230,8 +222,8 @@ class RuntimeFailure:
 
     def _kernel(self, node: NodeJudgement, judged: KernelJudgement, observed: Observation) -> Place:
         c = node.comparison
-        detail = c.detail or f"expected {c.reference}, got {c.candidate} at {list(c.index)} ({c.wrong} elements differ)"
-        message = f"the kernel {node.operator} of {self.runtime.name} (node '{node.name}'): {detail}, on its own inputs"
+        kernel = f"the kernel {node.operator} of {self.runtime.name} (node '{node.name}')"
+        message = f"{kernel}: {difference(c)}, on its own inputs"
         evidence = {
             "how": "judged on the runtime's own values", "local_score": node.score, "expected": c.reference,
             "got": c.candidate, "index": list(c.index), "wrong_elements": c.wrong, "nodes_judged": judged.judged,
@@ -251,13 +243,6 @@ def _differs(expected: Sequence[ReferenceOutput], outputs: Sequence[Any], floors
         compare_arithmetic(reference, value, extra_floor=floor).different
         for reference, value, floor in zip(expected, outputs, own, strict=True)
     )
-
-
-@dataclass(frozen=True)
-class _Refused:
-    """Stands for a trial where the file was not even loaded."""
-
-    inputs: InputSet
 
 
 def _telling(failures: Sequence[Trial]) -> Trial | None:
