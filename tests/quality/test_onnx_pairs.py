@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -33,7 +34,7 @@ class Comparer:
     Args:
         name: of the model.
         folder: for the files.
-        few: whether to try the first input sets only.
+        few: whether to try the first input sets alone before all: enough for most mutants.
     """
 
     def __init__(self, name: str, folder: Path, *, few: bool) -> None:
@@ -45,15 +46,20 @@ class Comparer:
         self.itself: Check = self._session.run().checks[0]
         references = self._session.references
         assert references is not None
-        if few:
-            # A mutant is evaluated some thirty times at each input set.
-            del references.inputs[FEW:], references.screens[FEW:]
+        self._all = references
+        # A mutant is evaluated some thirty times at each input set.
+        self._first = replace(references, inputs=references.inputs[:FEW], screens=references.screens[:FEW])
+        self._few = few
 
     def compared(self, candidate: onnx.ModelProto) -> Check:
-        """Returns the check of a candidate."""
+        """Returns the check of a candidate on all input sets, or on the first ones where these show a difference."""
         path = self._folder / "candidate.onnx"
         onnx.save(candidate, str(path))
-        (check,) = self._session._convert_and_run(None, Candidate(path, {}))
+        for references in (self._first, self._all) if self._few else (self._all,):
+            self._session.references = references
+            (check,) = self._session._convert_and_run(None, Candidate(path, {}))
+            if check.verdict in (Verdict.DIVERGENT, Verdict.CRASHED):
+                break
         return check
 
 
