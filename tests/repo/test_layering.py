@@ -25,7 +25,17 @@ ALLOWED = {
     "reduce": {"core"},
     "report": {"core", "oracle"},
     "api": {
-        "core", "onnxgraph", "oracle", "inputs", "isolation", "adapters", "bisect", "cause", "locate", "reduce", "report"
+        "core",
+        "onnxgraph",
+        "oracle",
+        "inputs",
+        "isolation",
+        "adapters",
+        "bisect",
+        "cause",
+        "locate",
+        "reduce",
+        "report",
     },
     "cli": {"core", "report", "api", "trueport"},
     "testing": {"core", "onnxgraph", "oracle", "inputs", "adapters", "bisect", "api"},

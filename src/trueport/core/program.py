@@ -67,6 +67,11 @@ class Program(Protocol):
     """A program of one framework with the inputs at which it fails."""
 
     @property
+    def framework(self) -> str:
+        """`torch`, `tensorflow` or `onnx`."""
+        ...
+
+    @property
     def nodes(self) -> tuple[Node, ...]:
         """Its operations in an order in which they can run; parameters and constants are none."""
         ...
@@ -91,6 +96,14 @@ class Program(Protocol):
 
     def changes(self, phase: Phase) -> Iterator[Change]:
         """Yields simpler programs, the boldest first; each is below this one in the order."""
+        ...
+
+    def text(self) -> str:
+        """Returns it in the framework's own words, as Python text that needs the framework and NumPy alone.
+
+        The text defines `MODEL` and `EXAMPLES`, a list with the arguments of each failing call (by name for ONNX);
+        arrays are written out, and a large one that cannot be told by a rule is compressed. `repro.py` begins with it.
+        """
         ...
 
     def write(self, folder: Path) -> str:
