@@ -21,7 +21,7 @@ from evaluation.store import SCHEMA, Store
 from trueport.core.versions import base_versions, package_versions
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-_PACKAGES = ("torch", "onnx", "onnxscript", "onnx-ir", "onnxruntime", "transformers")
+_PACKAGES = ("torch", "onnx", "onnxscript", "onnx-ir", "onnxruntime", "transformers", "tensorflow", "keras", "tf2onnx")
 
 
 def run(name: str, *, anew: bool, today: datetime.date) -> None:

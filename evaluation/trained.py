@@ -45,7 +45,7 @@ class SentenceEmbedding(nn.Module):
 def items() -> Iterator[str]:
     """Returns the trained model through both exporters, without dynamic axes and with them."""
     for axes in ("static", "batch"):
-        for converter in CONVERTERS:
+        for converter in CONVERTERS["hf"]:
             yield f"all-MiniLM-L6-v2/{converter}/{axes}"
 
 

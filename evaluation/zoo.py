@@ -1,7 +1,8 @@
-"""Every model of the zoo through both exporters: with the zoo's dynamic axes, and the required ones static as well.
+"""Every model of the zoo through its exporters: with the zoo's dynamic axes, and the required ones static as well.
 
-Keys are `NAME/CONVERTER/batch` and `NAME/CONVERTER/static`. What a person found out about a divergent, crashed or
-inconclusive check stands in `docs/results/zoo/confirmed.toml` and is merged into the table.
+Keys are `NAME/CONVERTER/batch` and `NAME/CONVERTER/static`; the models of Keras go by `keras/NAME`. What a person found
+out about a divergent, crashed or inconclusive check stands in `docs/results/zoo/confirmed.toml` and is merged into the
+table.
 """
 
 from __future__ import annotations
@@ -19,32 +20,34 @@ from trueport.api.zoo import list_zoo
 from trueport.core.result import Check, CheckResult
 
 REQUIRED = ("bert", "gpt2", "t5", "vit", "llama", "whisper", "swin", "mamba")
-CONVERTERS = ("torch-dynamo", "torch-script")
+CONVERTERS = {"hf": ("torch-dynamo", "torch-script"), "keras": ("tf2onnx",)}
+"""Folder of the zoo -> what its models go through."""
 _PAGE = Path(__file__).parents[1] / "docs" / "zoo.md"
-_PREFIX = "zoo:hf/"
+_ZOO = "zoo:"
 
 
 def items() -> Iterator[str]:
     """Returns the required models first, then all others with the zoo's dynamic axes."""
     for name in REQUIRED:
         for axes in ("batch", "static"):
-            for converter in CONVERTERS:
+            for converter in CONVERTERS["hf"]:
                 yield f"{name}/{converter}/{axes}"
     for entry in list_zoo():
-        name = entry.name.removeprefix(_PREFIX)
-        if name in REQUIRED or not entry.available or not entry.name.startswith(_PREFIX):
+        folder, _, name = entry.name.removeprefix(_ZOO).partition("/")
+        if name in REQUIRED or not entry.available:
             continue
-        for converter in CONVERTERS:
-            yield f"{name}/{converter}/batch"
+        for converter in CONVERTERS.get(folder, ()):
+            yield f"{name if folder == 'hf' else f'{folder}/{name}'}/{converter}/batch"
 
 
 def measure(key: str) -> dict[str, Any]:
     """Returns what one check says."""
-    name, converter, axes = key.split("/")
+    name, converter, axes = key.rsplit("/", 2)
+    model = f"{_ZOO}{name if '/' in name else f'hf/{name}'}"
     if axes == "batch":
-        result = checker().check_path(_PREFIX + name, converters=(converter,))
+        result = checker().check_path(model, converters=(converter,))
     else:
-        subject = load_subject(_PREFIX + name)
+        subject = load_subject(model)
         example = subject.examples[0]
         result = checker().check(subject.model, example.args, example.kwargs, converters=(converter,))
     return {**summary(result), "machine": machine()}
@@ -98,10 +101,10 @@ def write_up(records: list[dict[str, Any]], folder: Path) -> None:
     missing = len(order) - len(chosen)
     _PAGE.write_text(
         "# The zoo\n\n"
-        "Real architectures of transformers in small configurations with drawn weights, through both exporters to "
-        "ONNX Runtime. *batch* is the zoo's own choice of dynamic axes (batch, and the length of texts), *static* "
-        "none. The column *confirmed* says how a divergent or crashed verdict was shown to be real without trueport, "
-        "and why an inconclusive one is none.\n\n"
+        "Real architectures of transformers and of Keras in small configurations with drawn weights, through their "
+        "exporters to ONNX Runtime. *batch* is the zoo's own choice of dynamic axes (batch, and the length of texts), "
+        "*static* none. The column *confirmed* says how a divergent or crashed verdict was shown to be real without "
+        "trueport, and why an inconclusive one is none.\n\n"
         f"{circumstances(chosen)} {len(chosen)} checks: {said}."
         f"{f' {missing} are not measured yet.' if missing else ''}\n\n"
         f"{check_table(chosen, notes)}\n\n{_absent()}"
@@ -128,7 +131,7 @@ def _row(key: str, measured: dict[str, Any], notes: dict[str, str]) -> Sequence[
     left_out = elements["unstable"] + elements["not_comparable"]
     immaterial = " (not material)" if measured["verdict"] == "divergent" and not measured["material"] else ""
     return (
-        *key.split("/"), f"{measured['verdict']}{immaterial}", measured["stage"] or "-", measured["cause"] or "-",
+        *key.rsplit("/", 2), f"{measured['verdict']}{immaterial}", measured["stage"] or "-", measured["cause"] or "-",
         number(measured["score"]), number(measured["resolution"]),
         f"{elements['compared']:,}" + (f" (+{left_out:,} left out)" if left_out else ""),
         str(measured["inputs"]), number(measured["seconds"], 1),
